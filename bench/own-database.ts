@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type ApprovalMacs, approvalMacs } from '../crypto/approval-macs.js';
-import { type Database, openDatabase } from '../db/client.js';
+import type { Database } from '../db/client.js';
+import { openDatabase } from '../db/open-database.js';
 import type { BenchSystem } from './system.js';
 
 interface OwnDatabase {
@@ -17,8 +18,13 @@ export async function asGateway<T>(
   const secretKey = Uint8Array.from(Buffer.from(readFileSync(secretKeyFile, 'utf8').trim(), 'hex'));
   const macs = approvalMacs(secretKey);
   const database = openDatabase({
-    ...{ url: databaseUrl, poolMax: 2, connectTimeoutMs: 3000, statementTimeoutMs: 60_000, callTimeoutMs: 60_000 },
-    ...{ applicationName: 'bench', macs },
+    url: databaseUrl,
+    poolMax: 2,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 60_000,
+    callTimeoutMs: 60_000,
+    applicationName: 'bench',
+    macs,
   });
   try {
     return await work({ database, secretKey, macs });

@@ -1,3 +1,5 @@
+import { GatewayError } from '../domain/errors.js';
+
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -42,3 +44,9 @@ export function isWriteRefused(error: unknown): boolean {
 export function violates(error: unknown, constraint: string): boolean {
   return sqlState(error) === '23505' && (error as { constraint?: unknown }).constraint === constraint;
 }
+
+/** The 503 that an unreachable database becomes. */
+export const isUnavailable = (error: unknown): boolean => error instanceof GatewayError && error.code === 'service.unavailable';
+
+/** A serialisation failure or a deadlock: the same transaction may succeed when it runs again. */
+export const isRetryable = (error: unknown): boolean => ['40001', '40P01'].includes(sqlState(error) ?? '');

@@ -1,58 +1,22 @@
 import type { Caller } from '../domain/caller.js';
-import type { Status } from '../domain/request/types.js';
-import type { RiskLevel } from '../domain/workflow-policy.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
 import { countUpToMost, estimate } from './request-count.js';
-import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
 import {
-  approvable,
-  decidedByMe,
-  filtered,
-  hasDecided,
-  lasting,
-  moving,
-  type RequestFilters,
-  type User,
-} from './request-visibility.js';
-import { anyOf, isNewer, noneWait, type Waiting, waitingNow } from './request-waiting.js';
+  type Branches,
+  columns,
+  fromNewest,
+  type ListedRequest,
+  type Page,
+  readPage,
+  type Start,
+  type Wanted,
+} from './request-page.js';
+import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
+import { approvable, decidedByMe, filtered, lasting, moving, type RequestFilters, type User } from './request-visibility.js';
+import { noneWait, type Waiting, waitingNow } from './request-waiting.js';
 import { type Counted, mostCounted, totalBy } from './totals.js';
-
-export interface ListedRequest {
-  id: string;
-  requester: string;
-  database: string;
-  environment: string;
-  operation: string;
-  detail: string;
-  risk_level: RiskLevel;
-  status: Status;
-  reason: string | null;
-  emergency: boolean;
-  created_at: number;
-  updated_at: number;
-  expires_at: number | null;
-  current_step: number;
-  total_steps: number;
-  step_selectors: string[];
-  /** The caller has approved or rejected it. */
-  decided: boolean;
-  /** The caller can approve it now (RQ-36). */
-  can_decide: boolean;
-}
-
-const columns = (
-  caller: User,
-  p: Parameters,
-) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
-  r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors,
-  ${hasDecided(caller, p)} as decided, (${approvable(caller, p)}) as can_decide`;
-
-export interface Page {
-  limit: number;
-  offset: number;
-}
 
 interface Listed extends Counted {
   rows: ListedRequest[];
@@ -77,8 +41,6 @@ export async function listRequests(
   ];
   return listFew(db, caller, (p) => conditions(p).join(' and '), page);
 }
-
-type Branches = (p: Parameters) => string[];
 
 /** One look at what meets a condition serves the count and the page: half the time where thousands wait. */
 async function listFew(db: Queryable, caller: User, condition: (p: Parameters) => string, page: Page): Promise<Listed> {
@@ -112,12 +74,6 @@ async function listVisible(db: Queryable, caller: User, filters: RequestFilters,
   const isDeep = offset > step && (status !== 'pending' || known === noneWait);
   const mark = isDeep ? await markOfStatus(db, seen({ ...filters, status: undefined }), status, offset) : null;
   return listByCounting(db, { caller, branches: set }, page, { mark, waiting: known });
-}
-
-/** Whose page of which requests. */
-interface Wanted {
-  caller: User;
-  branches: Branches;
 }
 
 async function listByCounting(db: Queryable, wanted: Wanted, page: Page, start: Start = fromNewest): Promise<Listed> {
@@ -185,45 +141,4 @@ function markBefore({ count, marks }: Places, { offset, newer, waiting: others }
   const index = Math.max(Math.ceil(fromOldest / step), 1) - 1;
   const mark = marks[index];
   return mark === undefined ? null : { ...mark, newer: newer + count - (index + 1) * step };
-}
-
-/** Where a page is read from; without a mark, from the newest. */
-interface Start {
-  mark: Mark | null;
-  waiting: Waiting;
-  /** How many the branches have, where that is known. */
-  others?: number;
-}
-
-const fromNewest: Start = { mark: null, waiting: noneWait };
-
-/** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
-async function readPage(
-  db: Queryable,
-  { caller, branches }: Wanted,
-  { limit, offset, total }: Page & { total: number },
-  { mark, waiting: known, others = Number.POSITIVE_INFINITY }: Start,
-): Promise<ListedRequest[]> {
-  if (limit === 0 || offset >= total) return [];
-  const p = parameters();
-  const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
-  const older = mark === null ? known.keys : known.keys.filter((key) => !isNewer(key, mark));
-  const passed = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
-  // At least so many of those that wait precede the page, even if all others do.
-  const before = Math.max(passed - others, 0);
-  const skipped = passed - before;
-  const reach = p.add(skipped + limit);
-  const selects = branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`);
-  if (older.length > 0) {
-    const ids = p.add(older.slice(before, passed + limit).map(({ id }) => id));
-    // Asked again: what was decided meanwhile must not be shown. `offset 0` keeps PostgreSQL from a look at all that waits.
-    selects.push(
-      `select r.created_at, r.id from (select * from requests where id = any(${ids}::uuid[]) offset 0) as r where ${anyOf(known.conditions(p))}`,
-    );
-  }
-  return db.query<ListedRequest>(
-    `select ${columns(caller, p)} from (select id from (${unionOf(selects)}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}) as page
-       join requests r using (id) order by r.created_at desc, r.id desc`,
-    p.values,
-  );
 }

@@ -10,7 +10,12 @@ export const deliveriesInsert = (parameter: string, guard: string): string =>
 export const deliveryRows = (deliveries: readonly NewDelivery[]): string =>
   JSON.stringify(
     deliveries.map(({ id, webhookId, eventType, requestId, body, yields }) => ({
-      ...{ id, body, yields, webhook_id: webhookId, event_type: eventType, request_id: requestId },
+      id,
+      body,
+      yields,
+      webhook_id: webhookId,
+      event_type: eventType,
+      request_id: requestId,
     })),
   );
 

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { approvalMacs } from '../crypto/approval-macs.js';
-import { type Database, openDatabase } from '../db/client.js';
+import type { Database } from '../db/client.js';
 import { migrate, schemaVersion } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
+import { openDatabase } from '../db/open-database.js';
 import { breakingSince } from '../db/schema-version.js';
 import { GatewayError } from '../domain/errors.js';
 import { nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';

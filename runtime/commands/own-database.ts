@@ -1,7 +1,8 @@
 import { formatProblem, loadConfig } from '../../config/index.js';
 import type { Config } from '../../config/types.js';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
 import { schemaVersion } from '../../db/migrate.js';
+import { openDatabase } from '../../db/open-database.js';
 import { appliedSchemaVersion } from '../../db/schema-version.js';
 import { GatewayError } from '../../domain/errors.js';
 import { databaseUrl, firstLine } from '../gateway-database.js';

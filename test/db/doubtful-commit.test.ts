@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { openOwnPostgres } from '../support/own-postgres.js';
 
 import { createTripwire, type Tripwire } from '../support/tripwire.js';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { asSuperuser, type OwnPostgres, openOwnPostgres } from '../support/own-postgres.js';
 import { eventually } from '../support/processes.js';
 import { openStandby, primarySettings, replicateSynchronously, type Standby } from '../support/standby.js';

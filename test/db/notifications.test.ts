@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
 import { type Notifications, openNotifications, topic } from '../../db/notifications.js';
+import { openDatabase } from '../../db/open-database.js';
 import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { approve, cancel, claim, storeRequest } from '../support/requests.js';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { listRequests } from '../../db/request-list.js';
 import { listStates } from '../../db/request-state.js';
 import { judge } from '../../domain/request/judge.js';

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storeRequests } from '../../bench/stored-requests.js';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { listRequests } from '../../db/request-list.js';
 import type { RequestFilters } from '../../db/request-visibility.js';
 import { mostCounted, totalBy } from '../../db/totals.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { insertReadAgain } from '../../db/outbox.js';
 import { openOwnPostgres } from '../support/own-postgres.js';
 import { eventually } from '../support/processes.js';

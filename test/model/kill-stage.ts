@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { gatewayCalls } from '../api/gateway-calls.js';
 import { countNews, eventTypes } from '../faults/looks.js';
 import type { Answer, CallOptions } from '../support/api.js';

@@ -1,4 +1,4 @@
-import { openDatabase } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { sealBatch } from '../../worker/seal-batch.js';
 import type { TestApi } from './api.js';
 import { testMacs } from './postgres.js';

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { approvalMacs } from '../../crypto/approval-macs.js';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import type { OutgoingOf } from '../../domain/notifications/outgoing.js';
 import { askEngines } from './ask-engines.js';
 

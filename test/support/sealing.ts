@@ -1,7 +1,8 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { expect } from 'vitest';
 import { insertAuditEvents } from '../../db/audit.js';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { type AuditDraft, systemActor } from '../../domain/audit/draft.js';
 import { auditEventKeys, hashedKeys, type SealedEvent } from '../../domain/audit/event.js';
 import { sleep } from '../../lib/sleep.js';

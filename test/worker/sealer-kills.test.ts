@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../db/client.js';
+import { openDatabase } from '../../db/open-database.js';
 import { sleep } from '../../lib/sleep.js';
 import { sealBatch } from '../../worker/seal-batch.js';
 import { openTestDatabase, testMacs } from '../support/postgres.js';

@@ -6,8 +6,9 @@ import { createDeliver, type DeliverOptions } from '../../activities/deliver.js'
 import { createOnboarding } from '../../activities/onboarding.js';
 import { createPostCard, type PostCardOptions } from '../../activities/slack-card.js';
 import { createStep } from '../../activities/step.js';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
 import { openNotifications } from '../../db/notifications.js';
+import { openDatabase } from '../../db/open-database.js';
 import type { OutgoingOf } from '../../domain/notifications/outgoing.js';
 import { createMetrics } from '../../runtime/metrics.js';
 import { type Job, keepDoing } from '../../worker/job.js';

@@ -1,0 +1,92 @@
+import type { Status } from '../domain/request/types.js';
+import type { RiskLevel } from '../domain/workflow-policy.js';
+import type { Queryable } from './client.js';
+import { type Parameters, parameters } from './parameters.js';
+import type { Mark } from './request-blocks.js';
+import { compared, newestFirst, selectKeys, unionOf } from './request-places.js';
+import { approvable, hasDecided, type User } from './request-visibility.js';
+import { anyOf, isNewer, noneWait, type Waiting } from './request-waiting.js';
+
+export interface ListedRequest {
+  id: string;
+  requester: string;
+  database: string;
+  environment: string;
+  operation: string;
+  detail: string;
+  risk_level: RiskLevel;
+  status: Status;
+  reason: string | null;
+  emergency: boolean;
+  created_at: number;
+  updated_at: number;
+  expires_at: number | null;
+  current_step: number;
+  total_steps: number;
+  step_selectors: string[];
+  /** The caller has approved or rejected it. */
+  decided: boolean;
+  /** The caller can approve it now (RQ-36). */
+  can_decide: boolean;
+}
+
+export const columns = (
+  caller: User,
+  p: Parameters,
+) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
+  r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors,
+  ${hasDecided(caller, p)} as decided, (${approvable(caller, p)}) as can_decide`;
+
+export interface Page {
+  limit: number;
+  offset: number;
+}
+
+export type Branches = (p: Parameters) => string[];
+
+/** Whose page of which requests. */
+export interface Wanted {
+  caller: User;
+  branches: Branches;
+}
+
+/** Where a page is read from; without a mark, from the newest. */
+export interface Start {
+  mark: Mark | null;
+  waiting: Waiting;
+  /** How many the branches have, where that is known. */
+  others?: number;
+}
+
+export const fromNewest: Start = { mark: null, waiting: noneWait };
+
+/** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
+export async function readPage(
+  db: Queryable,
+  { caller, branches }: Wanted,
+  { limit, offset, total }: Page & { total: number },
+  { mark, waiting: known, others = Number.POSITIVE_INFINITY }: Start,
+): Promise<ListedRequest[]> {
+  if (limit === 0 || offset >= total) return [];
+  const p = parameters();
+  const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
+  const older = mark === null ? known.keys : known.keys.filter((key) => !isNewer(key, mark));
+  const passed = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
+  // At least so many of those that wait precede the page, even if all others do.
+  const before = Math.max(passed - others, 0);
+  const skipped = passed - before;
+  const reach = p.add(skipped + limit);
+  const selects = branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`);
+  if (older.length > 0) {
+    const ids = p.add(older.slice(before, passed + limit).map(({ id }) => id));
+    // Asked again: what was decided meanwhile must not be shown. `offset 0` keeps PostgreSQL from a look at all that waits.
+    selects.push(
+      `select r.created_at, r.id from (select * from requests where id = any(${ids}::uuid[]) offset 0) as r where ${anyOf(known.conditions(p))}`,
+    );
+  }
+  return db.query<ListedRequest>(
+    `select ${columns(caller, p)} from (select id from (${unionOf(selects)}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}) as page
+       join requests r using (id) order by r.created_at desc, r.id desc`,
+    p.values,
+  );
+}
