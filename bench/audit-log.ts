@@ -1,8 +1,10 @@
 import { expectStatus } from './caller.js';
 import { footprintOf, forgetPeak, residentKib } from './footprint-of.js';
-import { hundredths, percentiles, timed } from './statistics.js';
+import { timePages } from './paging.js';
+import { hundredths, timed } from './statistics.js';
 import { storeAuditEvents } from './stored-audit-events.js';
 import type { BenchOptions, BenchSystem } from './system.js';
+import { withoutWorker } from './without-worker.js';
 
 /** Each filter of the search, with a value that some events have. */
 const searches = {
@@ -26,9 +28,7 @@ const searches = {
  */
 export async function auditLog(system: BenchSystem, { stored = 100_000, runs = 2, count = 100, warmup = 10 }: BenchOptions) {
   // The worker would seal at the same time.
-  const workers = system.processes.filter(({ name }) => name.includes('worker'));
-  for (const { pid } of workers) process.kill(pid, 'SIGSTOP');
-  try {
+  return withoutWorker(system, async () => {
     const storedMs = await timed(() => storeAuditEvents(system, stored));
     const verified = [];
     for (let run = 0; run < runs; run += 1) verified.push(await verify(system));
@@ -36,9 +36,7 @@ export async function auditLog(system: BenchSystem, { stored = 100_000, runs = 2
     for (const [name, filter] of Object.entries({ ...searches, ...(await ofOneRequest(system)) }))
       found[name] = await pagesOf(system, filter, { count, warmup });
     return { stored, stored_per_second: Math.round((stored / storedMs) * 1000), verify: verified, search: found };
-  } finally {
-    for (const { pid } of workers) process.kill(pid, 'SIGCONT');
-  }
+  });
 }
 
 /** The whole log as a caller has it verified: time, CPU of server and PostgreSQL, and by how much the server's memory rose at its peak. */
@@ -82,23 +80,8 @@ async function ofOneRequest({ database }: BenchSystem): Promise<Record<string, s
   };
 }
 
-async function pagesOf({ admin, processes }: BenchSystem, filter: string, { count, warmup }: { count: number; warmup: number }) {
-  let total = 0;
-  const look = (offset: number) =>
-    timed(async () => {
-      const page = await expectStatus(200, admin.call('GET', `/api/audit/events?limit=50&offset=${offset}&${filter}`));
-      total = page.total;
-    });
-  const first_call_ms = hundredths(await look(0));
+function pagesOf({ admin, processes }: BenchSystem, filter: string, times: { count: number; warmup: number }) {
   const involved = processes.filter(({ name }) => /server|postgres/i.test(name));
   const cpuSeconds = () => involved.reduce((sum, { pid }) => sum + footprintOf(pid).cpuSeconds, 0);
-  const many = async (offset: number) => {
-    for (let left = warmup; left > 0; left -= 1) await look(offset);
-    const before = cpuSeconds();
-    const durations: number[] = [];
-    while (durations.length < count) durations.push(await look(offset));
-    return { ...percentiles(durations), cpu: hundredths(((cpuSeconds() - before) * 1000) / count) };
-  };
-  const first_ms = await many(0);
-  return { total, first_call_ms, first_ms, half_ms: await many(Math.floor(total / 2)) };
+  return timePages(admin, { path: '/api/audit/events', filter, cpuSeconds, ...times });
 }

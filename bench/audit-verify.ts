@@ -66,16 +66,38 @@ function headAt(seq: number, eventHash: string): ChainContext['head'] {
 
 function chainFrom(from: ChainEnd, count: number): { events: SealedEvent[]; end: ChainEnd } {
   const { events, checkpoints, end } = sealRun(from, Array.from({ length: count }, eventOf), {
-    ...{ hash: eventHash, newId: randomUUID, keyId: key.keyId, sign, now },
+    hash: eventHash,
+    newId: randomUUID,
+    keyId: key.keyId,
+    sign,
+    now,
   });
   return { events: [...events, ...checkpoints].sort((a, b) => a.seq - b.seq), end };
 }
 
 const eventOf = (): AuditEvent => ({
-  ...{ id: randomUUID(), event_type: 'request.rejected', event_category: 'approval', event_version: 1, outcome: 'denied' },
-  ...{ actor_id: 'bruno', actor_type: 'user', resource_type: 'request', resource_id: randomUUID(), peer_ip: '10.0.0.4' },
-  ...{ client_ip: '198.51.100.7', client_ip_source: 'xff', request_id: randomUUID(), operation: 'execute_dml' },
-  ...{ database_name: 'orders', environment: 'production', detail_fingerprint: null, detail_raw: null, reason: 'zu groß 🚫' },
+  id: randomUUID(),
+  event_type: 'request.rejected',
+  event_category: 'approval',
+  event_version: 1,
+  outcome: 'denied',
+  actor_id: 'bruno',
+  actor_type: 'user',
+  resource_type: 'request',
+  resource_id: randomUUID(),
+  peer_ip: '10.0.0.4',
+  client_ip: '198.51.100.7',
+  client_ip_source: 'xff',
+  request_id: randomUUID(),
+  operation: 'execute_dml',
+  database_name: 'orders',
+  environment: 'production',
+  detail_fingerprint: null,
+  detail_raw: null,
+  reason: 'zu groß 🚫',
   metadata_json: '{"step_number":1,"total_steps":2,"matched_selector":"group:payments-leads"}',
-  ...{ prev_hash: null, created_at: now, event_hash: null, seq: null },
+  prev_hash: null,
+  created_at: now,
+  event_hash: null,
+  seq: null,
 });

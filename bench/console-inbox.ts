@@ -3,6 +3,7 @@ import { create } from './requests.js';
 import { hundredths, percentiles } from './statistics.js';
 import { copyRequest } from './stored-requests.js';
 import type { BenchOptions, BenchSystem } from './system.js';
+import { withoutWorker } from './without-worker.js';
 
 /** From the last answer with rows until this many rows are painted. */
 const paintedAfter = (rows: number) => `new Promise((resolve) => {
@@ -19,12 +20,10 @@ const paintedAfter = (rows: number) => `new Promise((resolve) => {
 /** The inbox of an approver for whom `waiting` requests wait: how long its first rows take from their answer to the screen, then all. */
 export async function consoleInbox(system: BenchSystem, { waiting = 1000, count = 5 }: BenchOptions) {
   // The copies have no workflows, which the worker would make during the measurement.
-  const workers = system.processes.filter(({ name }) => name.includes('worker'));
   const id = await create(system.alice, 'production', 'select 1');
-  for (const { pid } of workers) process.kill(pid, 'SIGSTOP');
-  try {
+  return withoutWorker(system, async () => {
     await copyRequest(system.database, id, waiting);
-    return await inBrowser(system, system.bob, async ({ page }) => {
+    return inBrowser(system, system.bob, async ({ page }) => {
       await page.addInitScript(countTasks);
       const first: number[] = [];
       const all: number[] = [];
@@ -43,7 +42,5 @@ export async function consoleInbox(system: BenchSystem, { waiting = 1000, count 
       }
       return { waiting, count, first_ms: percentiles(first), all_ms: percentiles(all), longest_task_ms: hundredths(longest) };
     });
-  } finally {
-    for (const { pid } of workers) process.kill(pid, 'SIGCONT');
-  }
+  });
 }

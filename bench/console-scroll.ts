@@ -35,9 +35,14 @@ export async function consoleScroll(system: BenchSystem, { rows = 10_000, column
     const across = await page.evaluate<number[]>(scroll('Left', frames));
     const cells = await page.getByRole('gridcell').count();
     return {
-      ...{ rows, columns, frames, cells },
-      ...{ frame_down_ms: percentiles(down), frame_across_ms: percentiles(across) },
-      ...{ longest_task_ms: hundredths(await longest()), longest_task_loading_ms: hundredths(loading) },
+      rows,
+      columns,
+      frames,
+      cells,
+      frame_down_ms: percentiles(down),
+      frame_across_ms: percentiles(across),
+      longest_task_ms: hundredths(await longest()),
+      longest_task_loading_ms: hundredths(loading),
     };
   });
 }

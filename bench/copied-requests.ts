@@ -100,8 +100,12 @@ function copyOf(template: StoredRequest, own: { createdAt: number; requester: st
   };
   const [decision] = copy.decisions;
   return {
-    ...{ id: copy.id, execution_id: executionId, requester: copy.requester, shift: `${shiftMs} milliseconds` },
-    ...{ request_mac: requestCode(copy, macs), state_mac: stateCode(copy, macs) },
+    id: copy.id,
+    execution_id: executionId,
+    requester: copy.requester,
+    shift: `${shiftMs} milliseconds`,
+    request_mac: requestCode(copy, macs),
+    state_mac: stateCode(copy, macs),
     decision_mac: decision === undefined ? null : decisionCode(copy, decision, macs),
     view: copy.status === 'pending' ? viewOf(copy, Date.now()) : null,
   };

@@ -45,7 +45,11 @@ const tables: readonly Table[] = [
     name: 'audit_events',
     by: 'request_id',
     values: {
-      ...{ id: newId, request_id, seq: 'null', prev_hash: 'null', event_hash: 'null' },
+      id: newId,
+      request_id,
+      seq: 'null',
+      prev_hash: 'null',
+      event_hash: 'null',
       actor_id: `case when t.actor_id = 'alice' then made.requester else t.actor_id end`,
       resource_id: `case t.resource_id when template.id::text then made.id::text when template.execution_id::text then made.execution_id::text else t.resource_id end`,
       metadata_json: `replace(t.metadata_json, coalesce(template.execution_id::text, ' '), coalesce(made.execution_id::text, ' '))`,

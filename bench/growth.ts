@@ -35,13 +35,17 @@ export async function growth(
   await callsUntil(system, (done) => done >= warmup);
   const many = await usageDuring(processes, () => callsUntil(system, (done) => done >= count));
   return {
-    ...{ stored, waiting, old, count },
+    stored,
+    waiting,
+    old,
+    count,
     stored_after_seconds: hundredths(storedMs / 1000),
     sealed_after_seconds: hundredths(sealedMs / 1000),
     open_workflows: await openWorkflows(system),
     before: { calls: few.result, processes: few.usage },
     after: { calls: many.result, processes: many.usage },
-    ...{ sizes_mib, vacuum_seconds },
+    sizes_mib,
+    vacuum_seconds,
     purge: await duringPurge(system),
     vacuum_seconds_after_purge: await vacuum(system),
   };

@@ -50,9 +50,15 @@ export async function slack(system: BenchSystem, { on = 1, creations = 50, pause
     const { ms, cpu_ms_per_request: cpu, count } = await lifecycle(system, { ...options });
     const behind = await unsent(system);
     return {
-      ...{ on, creations, creation_ms: percentiles(durations) },
+      on,
+      creations,
+      creation_ms: percentiles(durations),
       ...(on > 0 ? { creation_to_card_ms: percentiles(waits) } : {}),
-      ...{ count, lifecycle_ms: ms, cpu_ms_per_request: cpu, calls, unsent_at_the_end: behind },
+      count,
+      lifecycle_ms: ms,
+      cpu_ms_per_request: cpu,
+      calls,
+      unsent_at_the_end: behind,
     };
   } finally {
     fake.closeAllConnections();

@@ -37,7 +37,9 @@ export async function sustained(
   const drainMs = await untilNoBacklog(system);
   const durations = parts.flatMap((one) => one.durations);
   return {
-    ...{ seconds, rate, ...arrivals },
+    seconds,
+    rate,
+    ...arrivals,
     answered_per_second: hundredths(durations.length / tookSeconds),
     ms: percentiles(durations),
     parts: parts.map(told),

@@ -58,7 +58,10 @@ async function startServer(program: string, postgresPort: number, folder: string
   const environment = {
     ...composeEnvironment('temporal'),
     ...ports,
-    ...{ POSTGRES_SEEDS: '127.0.0.1', DB_PORT: String(postgresPort), POSTGRES_PWD: password, BIND_ON_IP: '127.0.0.1' },
+    POSTGRES_SEEDS: '127.0.0.1',
+    DB_PORT: String(postgresPort),
+    POSTGRES_PWD: password,
+    BIND_ON_IP: '127.0.0.1',
     DYNAMIC_CONFIG_FILE_PATH: join(clone, 'deploy/temporal/dynamic.yaml'),
     LOG_LEVEL: 'warn',
   };

@@ -41,8 +41,15 @@ export async function webhooks(system: BenchSystem, { hooks = 3, burst = hooks >
     await untilDelivered(system);
     const burstSeconds = (performance.now() - startedAt) / 1000;
     return {
-      ...{ hooks, count, lifecycle_ms: ms, cpu_ms_per_request: cpu, deliveries: rows.length, undelivered_at_the_end: backlog },
-      ...{ change_to_receiver_ms: percentiles(waits), burst, deliveries_per_second: Math.round(burst / burstSeconds) },
+      hooks,
+      count,
+      lifecycle_ms: ms,
+      cpu_ms_per_request: cpu,
+      deliveries: rows.length,
+      undelivered_at_the_end: backlog,
+      change_to_receiver_ms: percentiles(waits),
+      burst,
+      deliveries_per_second: Math.round(burst / burstSeconds),
     };
   } finally {
     receiver.closeAllConnections();
