@@ -138,7 +138,10 @@ async function sendMessage(
   const which = posted === null ? {} : kind === 'update' ? { ts: posted.ts } : { thread_ts: posted.ts };
   const plain = kind === 'update' ? {} : { unfurl_links: false, unfurl_media: false };
   const reply = await options.call(kind === 'update' ? 'chat.update' : 'chat.postMessage', {
-    ...{ ...where, ...which, ...plain, ...message },
+    ...where,
+    ...which,
+    ...plain,
+    ...message,
   });
   if (!reply.ok) return reply;
   if (posted !== null) return { ok: true, posted };

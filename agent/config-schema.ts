@@ -1,17 +1,9 @@
 import { z } from 'zod';
+import { OPERATIONS } from '../domain/policies.js';
 import { readListen } from './listen-address.js';
 
-export const OPERATIONS = [
-  'execute_select',
-  'execute_dml',
-  'migrate_up',
-  'migrate_down',
-  'migrate_status',
-  'migrate_repair',
-] as const;
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export const LOG_FORMATS = ['text', 'json'] as const;
-export type Operation = (typeof OPERATIONS)[number];
 
 const scopeName = z.string().regex(/^[a-z][a-z0-9_-]{0,62}$/, 'is no database or environment name');
 const text = z.string().min(1, 'is empty');

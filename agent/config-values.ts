@@ -1,4 +1,4 @@
-import type { Operation } from './config-schema.js';
+import type { Operation } from '../domain/policies.js';
 import type { ListenAddress } from './listen-address.js';
 
 export interface DatabaseConfig {

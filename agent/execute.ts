@@ -1,9 +1,9 @@
 import type { ClaimTerms } from '../crypto/execution-token.js';
 import { CLOCK_TOLERANCE_MS, type TokenVerdict, verifyExecutionToken } from '../crypto/verify-execution-token.js';
+import type { Operation } from '../domain/policies.js';
 import type { SqlJudge } from '../sql/judge.js';
 import { type Tracing, traced } from '../tracing/tracing.js';
 import type { CancelControl } from './cancel-control.js';
-import type { Operation } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';

@@ -1,7 +1,7 @@
+import type { Operation } from '../domain/policies.js';
 import type { JudgedStatement, TableName } from '../domain/statement.js';
 import type { SqlJudge, Verdict } from '../sql/judge.js';
 import type { ReservedNames } from '../sql/reserved-table.js';
-import type { Operation } from './config-schema.js';
 import type { Driver, Run, RunReport } from './drivers/driver.js';
 import { readMigrationTask } from './migrations/read-task.js';
 

@@ -1,7 +1,7 @@
+import { OPERATIONS, type Operation } from '../domain/policies.js';
 import { aboutRequest } from '../tracing/attributes.js';
 import { claimSpanId, jobSpanId } from '../tracing/ids.js';
 import type { Span } from '../tracing/tracing.js';
-import { OPERATIONS, type Operation } from './config-schema.js';
 import type { Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
 import type { Target } from './target.js';
@@ -10,13 +10,17 @@ type Told = Pick<Span, 'attributes' | 'error'>;
 
 /** The agent's part of a request's trace (OP-94): from the claim's answer to the acknowledged result. */
 export const jobSpan = ({ request_id: requestId, execution_id: executionId }: ClaimAnswer) => ({
-  ...{ requestId, name: 'job', kind: 'consumer' as const },
+  requestId,
+  name: 'job',
+  kind: 'consumer' as const,
   id: jobSpanId(executionId),
   parent: claimSpanId(executionId),
 });
 
 export const partOfJob = (claim: ClaimAnswer, name: string, kind: Span['kind'] = 'internal') => ({
-  ...{ requestId: claim.request_id, name, kind },
+  requestId: claim.request_id,
+  name,
+  kind,
   parent: jobSpanId(claim.execution_id),
 });
 

@@ -1,5 +1,5 @@
 import { traced } from '../tracing/tracing.js';
-import { CancelControl } from './cancel-control.js';
+import { CancelControl, type CancelReason } from './cancel-control.js';
 import { claimJob } from './claim.js';
 import type { Databases } from './databases.js';
 import { type ClaimedJob, type ExecuteDependencies, executeJob, type JobReport } from './execute.js';
@@ -57,25 +57,10 @@ interface Running {
 }
 
 export function createJobs(dependencies: JobsDependencies): Jobs {
-  const { config, log } = dependencies;
-  const running = new Set<Running>();
+  const { config, log, onFreedSlot } = dependencies;
+  const slots = new Slots(config.maxConcurrentTasks, onFreedSlot);
   const started = createStartedAttempts();
-  const whenIdle = new Set<() => void>();
-  const endedLast: string[] = [];
 
-  const take = (offered: Running['offered'], executionId: string | null): Running => {
-    const control = new CancelControl(cancelTextOf(offered.operation));
-    const entry = { offered, since: performance.now(), control, executionId };
-    running.add(entry);
-    return entry;
-  };
-  const leave = (entry: Running) => {
-    running.delete(entry);
-    if (entry.executionId !== null) endedLast.push(entry.executionId);
-    if (endedLast.length > config.maxConcurrentTasks) endedLast.shift();
-    dependencies.onFreedSlot();
-    if (running.size === 0) for (const resolve of whenIdle) resolve();
-  };
   const work = (entry: Running, claim: ClaimAnswer, agentId: string) => {
     const job = claimedJob(claim, agentId, entry.control, dependencies);
     const all = { ...dependencies, started };
@@ -86,48 +71,90 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
       (report) => toldOfJob(job, report),
     )
       .catch((error: Error) => log.error('job failed in the agent', { request: entry.offered.id, why: error.name }))
-      .finally(() => leave(entry));
+      .finally(() => slots.leave(entry));
   };
-  const held = () => [...[...running].flatMap(({ executionId }) => executionId ?? []), ...endedLast].slice(0, 1000);
 
   return {
     get free() {
-      return config.maxConcurrentTasks - running.size;
+      return slots.free;
     },
-    active: () =>
-      [...running].slice(0, 100).map(({ offered, since }) => ({
-        request_id: offered.id,
-        operation: offered.operation,
-        elapsed_secs: Math.floor((performance.now() - since) / 1000),
-      })),
+    active: () => slots.active(),
     async start(offered, agentId) {
-      const entry = take(offered, null);
+      const entry = slots.take(offered, null);
       const claim = await claimJob(offered, dependencies);
       entry.executionId = claim?.execution_id ?? null;
-      if (claim === null) leave(entry);
+      if (claim === null) slots.leave(entry);
       else work(entry, claim, agentId);
       return claim ? 'claimed' : 'refused';
     },
     run(claim, agentId) {
       const { execution_id: executionId, request_id: id, operation } = claim;
-      if (held().includes(executionId)) {
+      if (slots.held().includes(executionId)) {
         log.error('already started', { request: id, fence: claim.fence });
         return 'refused';
       }
-      work(take({ id, operation }, executionId), claim, agentId);
+      work(slots.take({ id, operation }, executionId), claim, agentId);
       return 'claimed';
     },
-    held,
-    cancel(executionIds) {
-      for (const { control, executionId } of running) if (executionIds.includes(executionId ?? '')) control.request('asked');
-    },
-    cancelAll() {
-      for (const { control } of running) control.request('stopped');
-    },
-    async idle() {
-      if (running.size > 0) await new Promise<void>((resolve) => whenIdle.add(resolve));
-    },
+    held: () => slots.held(),
+    cancel: (executionIds) => slots.cancel('asked', ({ executionId }) => executionIds.includes(executionId ?? '')),
+    cancelAll: () => slots.cancel('stopped', () => true),
+    idle: () => slots.idle(),
   };
+}
+
+/** The jobs that hold a slot, and the executions that ended last. */
+class Slots {
+  readonly #running = new Set<Running>();
+  readonly #endedLast: string[] = [];
+  readonly #whenIdle = new Set<() => void>();
+  readonly #size: number;
+  readonly #onFreed: () => void;
+
+  constructor(size: number, onFreed: () => void) {
+    this.#size = size;
+    this.#onFreed = onFreed;
+  }
+
+  get free(): number {
+    return this.#size - this.#running.size;
+  }
+
+  take(offered: Running['offered'], executionId: string | null): Running {
+    const control = new CancelControl(cancelTextOf(offered.operation));
+    const entry = { offered, since: performance.now(), control, executionId };
+    this.#running.add(entry);
+    return entry;
+  }
+
+  leave(entry: Running): void {
+    this.#running.delete(entry);
+    if (entry.executionId !== null) this.#endedLast.push(entry.executionId);
+    if (this.#endedLast.length > this.#size) this.#endedLast.shift();
+    this.#onFreed();
+    if (this.#running.size === 0) for (const resolve of this.#whenIdle) resolve();
+  }
+
+  active(): ActiveJob[] {
+    return [...this.#running].slice(0, 100).map(({ offered, since }) => ({
+      request_id: offered.id,
+      operation: offered.operation,
+      elapsed_secs: Math.floor((performance.now() - since) / 1000),
+    }));
+  }
+
+  held(): string[] {
+    const running = [...this.#running].flatMap(({ executionId }) => executionId ?? []);
+    return [...running, ...this.#endedLast].slice(0, 1000);
+  }
+
+  cancel(reason: CancelReason, isMeant: (entry: Running) => boolean): void {
+    for (const entry of this.#running) if (isMeant(entry)) entry.control.request(reason);
+  }
+
+  async idle(): Promise<void> {
+    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#whenIdle.add(resolve));
+  }
 }
 
 function claimedJob(claim: ClaimAnswer, agentId: string, control: CancelControl, dependencies: JobsDependencies): ClaimedJob {

@@ -31,7 +31,14 @@ import { slackRoutes } from './slack/routes.js';
 import { schemaRoutes } from './snapshots/routes.js';
 import { webhookRoutes } from './webhooks/routes.js';
 
-export { readOnlyPaths } from './http/read-only-paths.js';
+/** Resources that only `server.toml` changes. Every write to their lists and items is 405 `config.read_only` (HT-96, CF-70). */
+export const readOnlyPaths: readonly string[] = [
+  '/api/roles',
+  '/api/roles/:name',
+  ...['workflows', 'execution-policies', 'sql-review-policies', 'result-policies', 'notification-policies', 'webhooks'].flatMap(
+    (name) => [`/api/${name}`, `/api/${name}/:id`],
+  ),
+];
 
 /** Times without a key in `server.toml`, in milliseconds. */
 export interface RouteTimes extends RequestTimes {

@@ -81,19 +81,29 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     log,
     codeLogin: createCodeLogin(gateway.secretKey),
     lastHour,
-    limiter: createRateLimiter({ database, metrics, log }, configuration.config),
     authFailures,
     lifecycle,
-    keyLines: createKeyLines(),
     consoleFiles: await readConsoleFiles(options.consoleDist),
-    requestFeed: createRequestFeed({ database, notifications, log }),
-    eventStreams: createEventStreams(metrics),
     temporal,
     errands,
-    slack: createSlackClient(() => configuration.config().slack),
     version,
+    ...inMemory({ database, notifications, metrics, log }, configuration.config),
   };
   return { services, reload: configuration.reload, drain };
+}
+
+/** What needs no release. */
+function inMemory(
+  { database, notifications, metrics, log }: Pick<Services, 'database' | 'notifications' | 'metrics' | 'log'>,
+  config: () => Config,
+) {
+  return {
+    limiter: createRateLimiter({ database, metrics, log }, config),
+    keyLines: createKeyLines(),
+    requestFeed: createRequestFeed({ database, notifications, log }),
+    eventStreams: createEventStreams(metrics),
+    slack: createSlackClient(() => config().slack),
+  };
 }
 
 /** Signing keys, then the first user and tokens (OP-50). */

@@ -70,7 +70,9 @@ async function runTest() {
     SVC_TEST_FAULTS: JSON.stringify({ ...asked, report, logs: folder }),
   };
   const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...words], {
-    ...{ cwd: root, stdio: ['ignore', log, log], env: environment },
+    cwd: root,
+    stdio: ['ignore', log, log],
+    env: environment,
   });
   closeSync(log);
   let code = null;

@@ -40,6 +40,11 @@ function due({ expiresAt }: License, now: number): LicenseNews['notices'] {
 const noticeOf = (event: LicenseEvent, detail: object) => ({ ...bareNotice(event, 'system', JSON.stringify(detail)), event });
 
 const planChanged = (from: PlanName, to: PlanName, reason: string): AuditDraft => ({
-  ...{ type: 'plan.changed', outcome: 'info', actor: systemActor },
-  ...{ resourceType: 'config', resourceId: null, reason: null, metadata: { from, to, reason } },
+  type: 'plan.changed',
+  outcome: 'info',
+  actor: systemActor,
+  resourceType: 'config',
+  resourceId: null,
+  reason: null,
+  metadata: { from, to, reason },
 });

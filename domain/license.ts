@@ -38,7 +38,11 @@ export function readPayload(payload: unknown): License | null {
   if (!isLimit(max_users) || !isLimit(max_databases)) return null;
   const own = PLANS[plan];
   return {
-    ...{ keyId, plan, issuedTo, issuedAt, expiresAt },
+    keyId,
+    plan,
+    issuedTo,
+    issuedAt,
+    expiresAt,
     limits: {
       maxUsers: max_users === undefined ? own.maxUsers : max_users,
       maxDatabases: max_databases === undefined ? own.maxDatabases : max_databases,

@@ -40,70 +40,83 @@ const toldAtOnce = 5;
 
 type Known = Pick<StoredRequest, 'version' | 'status' | 'currentStep'>;
 
-export function createRequestFeed({
-  database,
-  notifications,
-  log,
-}: {
+interface FeedOptions {
   database: Database;
   notifications: Notifications;
   log: Logger;
-}): RequestFeed {
-  const listeners = new Set<FeedListener>();
-  const known = new LRUCache<string, Known>({ max: maxKnown });
-  const waiting = new Set<string>();
-  let isReading = false;
-  let unwatch = () => {};
-  const loseAll = () => {
-    waiting.clear();
-    for (const { lost } of [...listeners]) lost();
-  };
-  const tell = ({ request, now }: Omit<Moved, 'passed'>) => {
-    const before = known.get(request.id);
-    if (before !== undefined && before.version >= request.version) return;
-    const { version, status, currentStep } = request;
-    known.set(request.id, { version, status, currentStep });
-    const passed = passedSelectors(before, request);
-    for (const { moved } of [...listeners]) moved({ request, now, passed });
-  };
-  const tellBatch = async () => {
-    const ids = [...waiting].slice(0, batch);
-    for (const id of ids) waiting.delete(id);
-    const found = await limitDatabaseWork(readMs, () => listOutlines(database, ids));
-    for (const [index, one] of found.entries()) {
-      if (index % toldAtOnce === toldAtOnce - 1) await turn();
-      tell(one);
+}
+
+export function createRequestFeed(options: FeedOptions): RequestFeed {
+  return new Feed(options);
+}
+
+class Feed implements RequestFeed {
+  readonly #options: FeedOptions;
+  readonly #listeners = new Set<FeedListener>();
+  readonly #known = new LRUCache<string, Known>({ max: maxKnown });
+  readonly #waiting = new Set<string>();
+  #isReading = false;
+  #unwatch = () => {};
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+  }
+
+  listen(listener: FeedListener): () => void {
+    if (this.#listeners.size === 0) this.#unwatch = this.#options.notifications.watchRequests((id) => this.#note(id));
+    this.#listeners.add(listener);
+    return () => {
+      if (!this.#listeners.delete(listener) || this.#listeners.size > 0) return;
+      this.#unwatch();
+      this.#waiting.clear();
+    };
+  }
+
+  #note(id: string | null): void {
+    if (id === null || this.#waiting.size >= maxWaiting) this.#loseAll();
+    else {
+      this.#waiting.add(id);
+      if (!this.#isReading) void this.#read();
     }
-  };
-  const read = async () => {
-    isReading = true;
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
     try {
-      while (waiting.size > 0 && listeners.size > 0) {
+      while (this.#waiting.size > 0 && this.#listeners.size > 0) {
         await sleep(gatherMs);
-        await tellBatch();
+        await this.#tellBatch();
       }
     } catch (error) {
-      log.warn({ error: String(error) }, 'changes of requests cannot be told');
-      loseAll();
+      this.#options.log.warn({ error: String(error) }, 'changes of requests cannot be told');
+      this.#loseAll();
     } finally {
       // At once: what is noted from now on begins another read.
-      isReading = false;
+      this.#isReading = false;
     }
-  };
-  const note = (id: string | null) => {
-    if (id === null || waiting.size >= maxWaiting) return loseAll();
-    waiting.add(id);
-    if (!isReading) void read();
-  };
-  return {
-    listen(listener) {
-      if (listeners.size === 0) unwatch = notifications.watchRequests(note);
-      listeners.add(listener);
-      return () => {
-        if (!listeners.delete(listener) || listeners.size > 0) return;
-        unwatch();
-        waiting.clear();
-      };
-    },
-  };
+  }
+
+  async #tellBatch(): Promise<void> {
+    const ids = [...this.#waiting].slice(0, batch);
+    for (const id of ids) this.#waiting.delete(id);
+    const found = await limitDatabaseWork(readMs, () => listOutlines(this.#options.database, ids));
+    for (const [index, one] of found.entries()) {
+      if (index % toldAtOnce === toldAtOnce - 1) await turn();
+      this.#tell(one);
+    }
+  }
+
+  #tell({ request, now }: Omit<Moved, 'passed'>): void {
+    const before = this.#known.get(request.id);
+    if (before !== undefined && before.version >= request.version) return;
+    const { version, status, currentStep } = request;
+    this.#known.set(request.id, { version, status, currentStep });
+    const passed = passedSelectors(before, request);
+    for (const { moved } of [...this.#listeners]) moved({ request, now, passed });
+  }
+
+  #loseAll(): void {
+    this.#waiting.clear();
+    for (const { lost } of [...this.#listeners]) lost();
+  }
 }

@@ -20,7 +20,10 @@ export async function openProcessTracing(
 ): Promise<Tracing> {
   const { otlpEndpoint: endpoint, sampleRatio } = config.telemetry;
   const tracing = await openTracing({
-    ...{ endpoint, sampleRatio, process, version },
+    endpoint,
+    sampleRatio,
+    process,
+    version,
     onDropped: (spans, reason) => metrics.traceSpansDropped.inc({ reason }, spans),
     onTrouble: (why) =>
       why === null ? log.info({}, 'traces are sent again') : log.warn({ error: why }, 'traces are not sent; spans are dropped'),

@@ -3,7 +3,6 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, type Tracer, trace 
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type IdGenerator, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import { within } from '../lib/deadline.js';
-import { createWallClock } from './clock.js';
 import { firstSpanId, type SpanLink, traceIdOf } from './ids.js';
 import { Outlet } from './outlet.js';
 import { defaultLimits, type Span, type Tracing, type TracingOptions } from './tracing.js';
@@ -98,3 +97,19 @@ const kinds = {
 
 const known = (attributes: Span['attributes']) =>
   Object.fromEntries(Object.entries(attributes).flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
+
+/** Time that passed unnoticed by `performance.now()`, as in a machine that slept, or a step of its clock. */
+const stepMs = 5;
+
+/**
+ * Instants of `performance.now()` as milliseconds since the epoch. Of two instants the later one stays the later, unless the machine's clock was set in between;
+ * spans of other machines are compared by that clock.
+ */
+function createWallClock(): (instant: number) => number {
+  let offset: number = performance.timeOrigin;
+  return (instant) => {
+    const now = Date.now() - performance.now();
+    if (Math.abs(now - offset) > stepMs) offset = now;
+    return offset + instant;
+  };
+}

@@ -112,8 +112,11 @@ function recordSent(
   { started, sendingSince }: { started: boolean; sendingSince: number },
 ): void {
   tracing.record({
-    ...{ requestId, name: started ? 'start workflow' : `signal workflow ${signal}`, kind: 'producer' },
-    ...{ startedAt: sendingSince, endedAt: performance.now() },
+    requestId,
+    name: started ? 'start workflow' : `signal workflow ${signal}`,
+    kind: 'producer',
+    startedAt: sendingSince,
+    endedAt: performance.now(),
     attributes: about === null ? {} : aboutRequest({ ...about, status: view?.status ?? null }),
   });
 }

@@ -15,7 +15,7 @@ import {
 } from '../db/audit-seal.js';
 import type { Transaction } from '../db/client.js';
 import type { SealedEvent } from '../domain/audit/event.js';
-import { type ChainEnd, checkpointDueInMs, sealRun } from '../domain/audit/sealing.js';
+import { type ChainEnd, checkpointDueInMs, type SealedRun, sealRun } from '../domain/audit/sealing.js';
 import { headText, treeText } from '../domain/audit/signed-texts.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import { readStoredChain } from './stored-chain.js';
@@ -58,7 +58,7 @@ export type SealOutcome =
 export async function sealBatch(
   tx: Transaction,
   readKeys: ReadAuditKeys,
-  { origin, isAnchored }: SealedLog,
+  log: SealedLog,
   limit = maxEvents,
 ): Promise<SealOutcome> {
   if (!(await tryLockAudit(tx))) return { kind: 'busy' };
@@ -70,25 +70,7 @@ export async function sealBatch(
   const { now } = state;
   const sign = (text: string) => signer.sign(new TextEncoder().encode(text));
   const run = sealRun(chain.end, events, { hash: eventHash, newId: randomUUID, keyId: signer.keyId, sign, now });
-  let checkpoints: Checkpoint[] = [];
-  if (run.end.seq > chain.end.seq) {
-    const { tiles, root, rootAt } = grow(chain.tree, run);
-    checkpoints = run.checkpoints.map((event) => ({
-      event,
-      note: signCheckpoint({ origin, size: event.seq, root: rootAt.get(event.seq)! }, signer),
-    }));
-    if (isAnchored)
-      insertAnchors(
-        tx,
-        checkpoints.map(({ event: { seq, event_hash: eventHash }, note }) => ({ seq, eventHash, note })),
-      );
-    await writeSealedBatch(tx, {
-      events: run.events,
-      added: run.checkpoints,
-      tiles,
-      head: signedHead(run.end, root, signer, now),
-    });
-  }
+  const checkpoints = run.end.seq > chain.end.seq ? await writeRun(tx, run, { tree: chain.tree, signer, now, log }) : [];
   return {
     kind: 'done',
     sealed: events.length,
@@ -96,6 +78,39 @@ export async function sealBatch(
     isFull: isFull(events, limit),
     checkpointInMs: checkpointDueInMs(run.end, now),
   };
+}
+
+interface RunWriter {
+  /** The tree before the run. */
+  tree: Tree;
+  signer: SigningKey;
+  now: string;
+  log: SealedLog;
+}
+
+/** Writes the run with its tree and head. Returns its checkpoints, each with its note. */
+async function writeRun(
+  tx: Transaction,
+  run: SealedRun<UnsealedEvent>,
+  { tree, signer, now, log: { origin, isAnchored } }: RunWriter,
+): Promise<Checkpoint[]> {
+  const { tiles, root, rootAt } = grow(tree, run);
+  const checkpoints = run.checkpoints.map((event) => ({
+    event,
+    note: signCheckpoint({ origin, size: event.seq, root: rootAt.get(event.seq)! }, signer),
+  }));
+  if (isAnchored)
+    insertAnchors(
+      tx,
+      checkpoints.map(({ event: { seq, event_hash: eventHash }, note }) => ({ seq, eventHash, note })),
+    );
+  await writeSealedBatch(tx, {
+    events: run.events,
+    added: run.checkpoints,
+    tiles,
+    head: signedHead(run.end, root, signer, now),
+  });
+  return checkpoints;
 }
 
 /** Ended by a limit, as far as can be told: a character has at most three bytes. */

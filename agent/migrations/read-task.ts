@@ -1,9 +1,9 @@
 import { GatewayError } from '../../domain/errors.js';
 import { checkStatusDetail, readBundle, readRepair } from '../../domain/migration/detail.js';
+import type { Operation } from '../../domain/policies.js';
 import type { Dialect } from '../../domain/statement.js';
 import type { SqlJudge } from '../../sql/judge.js';
 import type { ReservedNames } from '../../sql/reserved-table.js';
-import type { Operation } from '../config-schema.js';
 import type { Direction, MigrationTask } from './task.js';
 
 export type ReadTask = { ok: true; task: MigrationTask } | { ok: false; why: string };

@@ -5,7 +5,7 @@ import type { MoveStatement } from '../../db/move-statement.js';
 import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, othersRun, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
-import type { Submission } from '../../domain/request/moves.js';
+import type { Move, Submission } from '../../domain/request/moves.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
@@ -70,7 +70,7 @@ async function keepAndMove(
   const fresh = data === null || 'data' in data.place ? found : undefined;
   const decide = async (request: StoredRequest, now: number) => {
     if (existed) await requireObject(services, placed.key);
-    return judgeReport(call, execution, { ...submitted.submission, kept: placed.kept }, request, now);
+    return judge(request, reportOf(call, execution, { ...submitted.submission, kept: placed.kept }, request), now);
   };
   const how = {
     pair: execution.operation.startsWith('migrate_'),
@@ -86,17 +86,16 @@ async function keepAndMove(
   return moved;
 }
 
-/** Judges the execution as it is when the move is written, or two late results could both be noted (AG-44). */
-function judgeReport(
+/** Names the execution as it is when the move is written, or two late results could both be noted (AG-44). */
+function reportOf(
   { actor, caller }: Omit<ResultCall, 'body'>,
   { id }: FoundExecution,
   submission: Submission,
   request: StoredRequest,
-  now: number,
-) {
+): Move {
   const reported = request.attempts.find((attempt) => attempt.id === id);
   if (reported === undefined) throw notFound('execution');
-  return judge(request, { kind: 'result', actor, agentId: caller.id, reported, submission }, now);
+  return { kind: 'result', actor, agentId: caller.id, reported, submission };
 }
 
 function count({ metrics }: Services, { execution, submitted, kept }: Placed, { status: ended }: StoredRequest): void {

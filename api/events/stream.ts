@@ -7,7 +7,7 @@ import { maySee } from '../../domain/request/relation.js';
 import { matchesSelector } from '../../domain/selectors.js';
 import { createBell } from '../../lib/bell.js';
 import { createPermits } from '../../lib/permits.js';
-import type { FeedListener, Moved } from '../../runtime/request-feed.js';
+import type { Moved } from '../../runtime/request-feed.js';
 import type { Services } from '../context.js';
 import { eventComment, eventStream, eventText } from '../http/event-stream.js';
 import type { Reply } from '../http/reply.js';
@@ -37,7 +37,7 @@ async function* eventsOf(
   services: Services,
   { commentMs, release }: { commentMs: number; release: () => void },
 ): AsyncGenerator<string> {
-  const mail = openMail(call, services);
+  const mail = new Mail(call, services);
   let number = 0;
   try {
     for (;;) {
@@ -58,79 +58,92 @@ async function* eventsOf(
   }
 }
 
-interface Mail {
-  /** Whether the caller has to be authenticated again before anything is told. */
-  mustCheck(): boolean;
-  /** False once the credential has ended. */
-  check(): Promise<boolean>;
-  take(): { event: string; data: string }[];
-  /** True if something came before the time was up. */
-  wait(ms: number): Promise<boolean>;
-  close(): void;
-}
-
 /** What a stream is about to be told. It begins with `resync`, because what happened before is not known. */
-function openMail(call: EventCall, { notifications, requestFeed, lifecycle, generation }: Services): Mail {
-  const bell = createBell();
-  let { caller } = call;
-  let judgedBy = generation().number;
-  let isLost = true;
-  let isDoubtful = false;
-  let queue: string[] = [];
-  const lose = () => {
-    isLost = true;
-    queue = [];
-    bell.ring();
-  };
-  const doubt = () => {
-    isDoubtful = true;
-    lose();
-  };
-  const listener: FeedListener = {
-    lost: lose,
-    moved(change) {
-      if (isLost) return;
-      // Another configuration may give the caller other roles.
-      if (generation().number !== judgedBy) return doubt();
-      const told = toldTo(caller, change);
-      if (told === null) return;
-      if (told === 'resync' || queue.length === maxQueued) return lose();
-      queue.push(told);
-      bell.ring();
-    },
-  };
-  const releases = [
-    requestFeed.listen(listener),
-    notifications.subscribe(topic.credentials(caller.id), doubt),
-    lifecycle.onDrain(bell.ring),
-  ];
-  return {
-    mustCheck: () => isDoubtful,
-    async check() {
-      isDoubtful = false;
-      judgedBy = generation().number;
-      const checked = await recheck(call);
-      if (checked === null) return false;
-      if (!seesAlike(caller, checked)) lose();
-      caller = checked;
-      return true;
-    },
-    take() {
-      const taken = isLost ? [{ event: 'resync', data: '{}' }] : queue.map((data) => ({ event: 'request', data }));
-      isLost = false;
-      queue = [];
-      return taken;
-    },
-    async wait(ms) {
-      const leftMs = call.expiresAt === null ? ms : Math.max(call.expiresAt - Date.now(), 1000);
-      if (await bell.wait(Math.min(ms, leftMs), call.signal)) return true;
-      isDoubtful = true;
-      return false;
-    },
-    close: () => {
-      for (const release of releases) release();
-    },
-  };
+class Mail {
+  readonly #call: EventCall;
+  readonly #services: Services;
+  readonly #bell = createBell();
+  readonly #releases: readonly (() => void)[];
+  #caller: Caller;
+  #judgedBy: number;
+  #isLost = true;
+  #isDoubtful = false;
+  #queue: string[] = [];
+
+  constructor(call: EventCall, services: Services) {
+    this.#call = call;
+    this.#services = services;
+    this.#caller = call.caller;
+    this.#judgedBy = services.generation().number;
+    this.#releases = [
+      services.requestFeed.listen({ lost: () => this.#lose(), moved: (change) => this.#add(change) }),
+      services.notifications.subscribe(topic.credentials(call.caller.id), () => this.#doubt()),
+      services.lifecycle.onDrain(() => this.#bell.ring()),
+    ];
+  }
+
+  /** Whether the caller has to be authenticated again before anything is told. */
+  mustCheck(): boolean {
+    return this.#isDoubtful;
+  }
+
+  /** False once the credential has ended. */
+  async check(): Promise<boolean> {
+    this.#isDoubtful = false;
+    this.#judgedBy = this.#services.generation().number;
+    const checked = await recheck(this.#call);
+    if (checked === null) return false;
+    if (!seesAlike(this.#caller, checked)) this.#lose();
+    this.#caller = checked;
+    return true;
+  }
+
+  take(): { event: string; data: string }[] {
+    const taken = this.#isLost ? [{ event: 'resync', data: '{}' }] : this.#queue.map((data) => ({ event: 'request', data }));
+    this.#isLost = false;
+    this.#queue = [];
+    return taken;
+  }
+
+  /** True if something came before the time was up. */
+  async wait(ms: number): Promise<boolean> {
+    const { expiresAt, signal } = this.#call;
+    const leftMs = expiresAt === null ? ms : Math.max(expiresAt - Date.now(), 1000);
+    if (await this.#bell.wait(Math.min(ms, leftMs), signal)) return true;
+    this.#isDoubtful = true;
+    return false;
+  }
+
+  close(): void {
+    for (const release of this.#releases) release();
+  }
+
+  #add(change: Moved): void {
+    if (this.#isLost) return;
+    // Another configuration may give the caller other roles.
+    if (this.#services.generation().number !== this.#judgedBy) this.#doubt();
+    else this.#tell(toldTo(this.#caller, change));
+  }
+
+  #tell(told: string | null): void {
+    if (told === null) return;
+    if (told === 'resync' || this.#queue.length === maxQueued) this.#lose();
+    else {
+      this.#queue.push(told);
+      this.#bell.ring();
+    }
+  }
+
+  #doubt(): void {
+    this.#isDoubtful = true;
+    this.#lose();
+  }
+
+  #lose(): void {
+    this.#isLost = true;
+    this.#queue = [];
+    this.#bell.ring();
+  }
 }
 
 /** Whether both see the same requests, and can approve the same. */
@@ -144,7 +157,12 @@ function toldTo(caller: Caller, { request, now, passed }: Moved): string | 'resy
   if (!maySee(caller, request)) return passed.some((selector) => matchesSelector(caller, selector, request)) ? 'resync' : null;
   const { id, status, version, database, environment, requester } = request;
   return JSON.stringify({
-    ...{ id, status, version, database, environment, requester },
+    id,
+    status,
+    version,
+    database,
+    environment,
+    requester,
     pending_for_me: status === 'pending' && canDecide(request, caller, now),
   });
 }

@@ -11,7 +11,7 @@ import { recordedCall } from './call-spans.js';
 import { perform } from './perform.js';
 import type { Reply } from './reply.js';
 import type { Route } from './route.js';
-import { createRouter, type Match, type Router, splitPath } from './router.js';
+import { createRouter, type Match, type Router, splitPath, splitTarget } from './router.js';
 import { HeadersTooLarge, send, sendError, type Trace } from './send.js';
 import { cookieFormOf, setCookie } from './session-cookie.js';
 
@@ -127,18 +127,6 @@ function forgetCookie(ctx: Koa.Context, services: Services, error: unknown): Rec
 function isOpen(match: Match, services: Services): match is Extract<Match, { kind: 'route' }> {
   if (match.kind !== 'route') return false;
   return match.route.access === 'public' || match.route.openWhen?.(services.config()) === true;
-}
-
-function splitTarget(url: string): { path: string; search: string } {
-  const local = url.startsWith('/') ? url : pathOfAbsolute(url);
-  const mark = local.indexOf('?');
-  return mark < 0 ? { path: local, search: '' } : { path: local.slice(0, mark), search: local.slice(mark + 1) };
-}
-
-/** Clients send `GET http://host/path` to proxies. Any other target without a leading `/` is an unknown path. */
-function pathOfAbsolute(url: string): string {
-  const slash = /^https?:\/\/[^/?]*/i.exec(url)?.[0].length;
-  return slash === undefined ? `/${url}` : url.slice(slash) || '/';
 }
 
 function templateOf(match: Match): string {

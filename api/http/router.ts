@@ -11,6 +11,18 @@ export interface Router {
   find(method: string, segments: readonly (string | null)[]): Match;
 }
 
+export function splitTarget(url: string): { path: string; search: string } {
+  const local = url.startsWith('/') ? url : pathOfAbsolute(url);
+  const mark = local.indexOf('?');
+  return mark < 0 ? { path: local, search: '' } : { path: local.slice(0, mark), search: local.slice(mark + 1) };
+}
+
+/** Clients send `GET http://host/path` to proxies. Any other target without a leading `/` is an unknown path. */
+function pathOfAbsolute(url: string): string {
+  const slash = /^https?:\/\/[^/?]*/i.exec(url)?.[0].length;
+  return slash === undefined ? `/${url}` : url.slice(slash) || '/';
+}
+
 /** Percent-decodes each segment once. A bad escape becomes null. */
 export function splitPath(path: string): (string | null)[] {
   return path.slice(1).split('/').map(decodeSegment);

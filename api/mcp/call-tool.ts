@@ -1,6 +1,6 @@
 import { GatewayError } from '../../domain/errors.js';
+import { BadArgument, readArguments, type Schema } from '../../domain/mcp-arguments.js';
 import { errorBody } from '../../runtime/http-errors.js';
-import { checkArguments } from './arguments.js';
 import type { McpContext } from './context.js';
 import { badParams, isObject, RpcError } from './rpc.js';
 import { tools } from './tools/index.js';
@@ -12,7 +12,10 @@ const isStructured = ({ version }: Pick<McpContext, 'version'>) => version === '
 /** `tools/list` (MC-40). */
 export const listTools = (context: McpContext) => ({
   tools: tools.map(({ name, description, annotations, inputSchema, outputSchema }) => ({
-    ...{ name, description, annotations, inputSchema },
+    name,
+    description,
+    annotations,
+    inputSchema,
     ...(isStructured(context) ? { outputSchema } : {}),
   })),
 });
@@ -35,6 +38,15 @@ export async function callTool(context: McpContext, params: Record<string, unkno
     ...(isStructured(context) ? { structuredContent: structured } : {}),
     isError,
   };
+}
+
+/** The arguments of a tool with its defaults (MC-40). Throws -32602 with the place of the first bad value. */
+function checkArguments(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
+  try {
+    return readArguments(schema, given);
+  } catch (error) {
+    throw error instanceof BadArgument ? badParams(error.message, error.place) : error;
+  }
 }
 
 async function outcomeOf(

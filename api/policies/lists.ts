@@ -1,11 +1,12 @@
 import { BUILTIN_REVIEW } from '../../config/shared.js';
+import { sha256Hex } from '../../crypto/hash.js';
 import { listItemTimes } from '../../db/generations.js';
 import { iso } from '../../db/row-types.js';
 import type { Caller, Pair } from '../../domain/caller.js';
+import { canonicalJson } from '../../domain/canonical-json.js';
 import { can } from '../../domain/permissions.js';
 import type { PolicyVersion, SharedConfig } from '../../domain/policies.js';
 import type { Generation, Services } from '../context.js';
-import { policyDigest } from './digest.js';
 
 export interface Times {
   created_at: string;
@@ -21,9 +22,7 @@ export function visiblePolicies<T extends Pair>(caller: Caller, policies: readon
 export async function withHistory<T extends { id: string }, Item extends { id: string }>(
   { database }: Pick<Services, 'database'>,
   generation: Generation,
-  list: keyof SharedConfig,
-  policies: readonly T[],
-  show: (policy: T) => Item,
+  { list, policies, show }: { list: keyof SharedConfig; policies: readonly T[]; show: (policy: T) => Item },
 ): Promise<(Item & PolicyVersion & Times)[]> {
   const history = policies.length === 0 ? new Map<string, History>() : await historyOf(database, generation, list);
   const atLatest = iso(generation.createdAt);
@@ -78,4 +77,13 @@ async function readHistory(database: Services['database'], { number }: Generatio
       { revision: `r${changed_by}`, created_at: iso(created_at), updated_at: iso(updated_at) },
     ]),
   );
+}
+
+const digests = new WeakMap<object, string>();
+
+/** 12 hexadecimal digits of a policy's content, by which two versions under one id are told apart (PO-11). */
+function policyDigest(policy: object): string {
+  const digest = digests.get(policy) ?? sha256Hex(canonicalJson(JSON.stringify(policy))).slice(0, 12);
+  digests.set(policy, digest);
+  return digest;
 }

@@ -74,7 +74,7 @@ function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', 
 ) {
   return ({ caller, generation }: Call<unknown, unknown, unknown>, services: Services) => {
     const policies: readonly SharedConfig[K][number][] = generation.shared[section];
-    return withHistory(services, generation, section, visiblePolicies(caller, policies), show);
+    return withHistory(services, generation, { list: section, policies: visiblePolicies(caller, policies), show });
   };
 }
 
@@ -141,7 +141,7 @@ export const policyRoutes: Route[] = [
     }),
     visible: ({ caller, generation }, services) => {
       const policies = visiblePolicies(caller, generation.shared.notificationPolicies);
-      return withHistory(services, generation, 'notificationPolicies', policies, shownNotificationPolicy);
+      return withHistory(services, generation, { list: 'notificationPolicies', policies, show: shownNotificationPolicy });
     },
   }),
   ...listRoutes({
@@ -157,7 +157,11 @@ export const policyRoutes: Route[] = [
       const { shared } = generation;
       const isReplaced = shared.sqlReview.some(({ database, environment }) => database === '*' && environment === '*');
       const policies = isReplaced ? shared.sqlReview : [...shared.sqlReview, BUILTIN_REVIEW];
-      return withHistory(services, generation, 'sqlReview', visiblePolicies(caller, policies), shownReviewPolicy);
+      return withHistory(services, generation, {
+        list: 'sqlReview',
+        policies: visiblePolicies(caller, policies),
+        show: shownReviewPolicy,
+      });
     },
   }),
 ];

@@ -28,7 +28,9 @@ export async function migrationPreflight(
   const migrations = await appliedOf(services, caller, body, versions);
   const answer = preflightAnswer({
     classified: { operation, statementType: 'MIGRATION', write: true, ddl: false, statements },
-    ...{ workflow, review, risk: { level: 'unavailable', factors: [] } },
+    workflow,
+    review,
+    risk: { level: 'unavailable', factors: [] },
     approval: decideAutoApproval(workflow.autoApprove, 'unavailable', {
       emergency: false,
       requireApproval: false,

@@ -56,7 +56,9 @@ function factsOf({ caller, actor, body }: PreflightCall, verdict: Accepted, judg
   const emergency = { emergency: true, allowDdl: review.blocked };
   return {
     classified: { ...verdict, statements: verdict.statements.length },
-    ...{ workflow, review, risk },
+    workflow,
+    review,
+    risk,
     approval: decideAutoApproval(workflow.autoApprove, risk.level, {
       emergency: false,
       requireApproval: false,

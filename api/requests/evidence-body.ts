@@ -10,7 +10,7 @@ import type { Caller } from '../../domain/caller.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { refusal } from '../../domain/errors.js';
 import { evidenceFormat } from '../../domain/evidence/document.js';
-import type { StoredRequest } from '../../domain/request/types.js';
+import type { Decision, StoredRequest } from '../../domain/request/types.js';
 import { DEFAULT_EXECUTION_POLICY, matchPolicy } from '../../domain/workflow-policy.js';
 import { compactJson } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
@@ -44,16 +44,9 @@ export async function evidenceBody(
   const stated = {
     format: evidenceFormat,
     made_at: iso(found.now),
-    content: {
-      detail: withText ? request.detail : null,
-      detail_sha256: sha256Hex(request.detail),
-      policy_revision: request.policyRevision,
-      approval_digest: request.approvalDigest,
-    },
+    content: contentOf(request, withText),
     policy: await policyOf(services, request),
-    decisions: request.decisions.map(({ step, userId, action, selector, comment, at }) => ({
-      ...{ step, user: userId, action, selector, comment, at: iso(at) },
-    })),
+    decisions: request.decisions.map(decisionOf),
     attempts: attempts.map(attemptOf),
     checkpoint: await signedNote(tree, database, services),
     keys: await keysOf(services),
@@ -61,6 +54,22 @@ export async function evidenceBody(
   const body = objectText(stated, { request: await shownWithoutText(caller, services, found), events: arrayText(proven) });
   return { body, compact: compactJson(body) };
 }
+
+const contentOf = (request: StoredRequest, withText: boolean) => ({
+  detail: withText ? request.detail : null,
+  detail_sha256: sha256Hex(request.detail),
+  policy_revision: request.policyRevision,
+  approval_digest: request.approvalDigest,
+});
+
+const decisionOf = ({ step, userId, action, selector, comment, at }: Decision) => ({
+  step,
+  user: userId,
+  action,
+  selector,
+  comment,
+  at: iso(at),
+});
 
 const eventOf = (event: SealedEvent) => Object.fromEntries(auditEventKeys.map((key) => [key, event[key]]));
 

@@ -45,8 +45,12 @@ export function traceMoved(tracing: Tracing, { after, changed, claim }: Moved, s
 
 function recordClaim(tracing: Tracing, request: StoredRequest, executionId: string, startedAt: number): void {
   tracing.record({
-    ...{ requestId: request.id, name: 'claim', kind: 'internal', id: claimSpanId(executionId) },
-    ...{ startedAt, endedAt: performance.now() },
+    requestId: request.id,
+    name: 'claim',
+    kind: 'internal',
+    id: claimSpanId(executionId),
+    startedAt,
+    endedAt: performance.now(),
     attributes: { ...aboutRequest(request), 'svc.execution_id': executionId, 'svc.fence': request.fence },
   });
 }

@@ -1,6 +1,5 @@
 import type { ActionHandler, CommandHandler, SubmissionHandler } from './call.js';
 import { execute, submitCreate } from './create.js';
-import { help } from './help.js';
 import { join, joinSubmission } from './onboarding.js';
 import { onboardingReviewSubmission, reviewOnboarding } from './onboarding-review.js';
 import { viewResult } from './result.js';
@@ -24,9 +23,11 @@ export const submissions: ReadonlyMap<string, SubmissionHandler> = new Map([
   ['svc_onboarding_review_submit', onboardingReviewSubmission],
 ]);
 
+const usage = ['/svc execute – ask for SQL to be run', '/svc join – ask for an account', '/svc help – this text'].join('\n');
+
 /** By the first word after `/svc` (section 5). */
 export const commands: ReadonlyMap<string, CommandHandler> = new Map([
   ['execute', execute],
-  ['help', help],
+  ['help', async () => usage],
   ['join', join],
 ]);

@@ -20,7 +20,11 @@ type AnyCall<P = unknown, Q = unknown> = Call<P, Q, unknown>;
 /** `GET /api/webhooks`, in the order of the file (NT-60). */
 export function listWebhooks({ caller, generation }: AnyCall, services: Services) {
   if (!can(caller, 'workflow.read', 'everywhere')) throw everywhere('workflow.read');
-  return withHistory(services, generation, 'webhooks', generation.shared.webhooks, (one) => shownWebhook(one, services));
+  return withHistory(services, generation, {
+    list: 'webhooks',
+    policies: generation.shared.webhooks,
+    show: (one) => shownWebhook(one, services),
+  });
 }
 
 /** `GET /api/webhooks/{id}`. */

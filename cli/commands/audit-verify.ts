@@ -19,8 +19,10 @@ export async function verifyAudit(context: Context, _: readonly string[], option
   const { anchor, checkpoint } = options;
   const tree = checkpoint === undefined ? null : await treeOf(context, checkpoint);
   const text = await askServer(context, {
-    ...{ anchor_seq: anchor?.seq, anchor_hash: anchor?.hash },
-    ...{ anchor_size: tree?.size, anchor_root: tree?.root },
+    anchor_seq: anchor?.seq,
+    anchor_hash: anchor?.hash,
+    anchor_size: tree?.size,
+    anchor_root: tree?.root,
   });
   const { readJson } = await import('../../lib/json/read.js');
   const answer = readJson(text);

@@ -82,7 +82,12 @@ const summaryOf = ({
   operation,
   status,
 }: NonNullable<EvidenceVerdict['evidence']>['request']) => ({
-  ...{ id, requester, database, environment, operation, status },
+  id,
+  requester,
+  database,
+  environment,
+  operation,
+  status,
 });
 
 /** The page that a person reads. Nothing of a document that does not hold is told. */

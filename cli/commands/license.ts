@@ -65,8 +65,11 @@ export async function issueLicense(context: Context, _: readonly string[], optio
   if (expires <= now) context.output.warn('this licence has expired already');
   const limits = { max_users: maxUsers, max_databases: maxDatabases };
   const payload = JSON.stringify({
-    ...{ key_id: options.keyId ?? `lic-${randomBytes(4).toString('hex')}`, plan, issued_to: to },
-    ...{ issued_at: wholeSeconds(now), expires_at: wholeSeconds(expires) },
+    key_id: options.keyId ?? `lic-${randomBytes(4).toString('hex')}`,
+    plan,
+    issued_to: to,
+    issued_at: wholeSeconds(now),
+    expires_at: wholeSeconds(expires),
     ...(maxUsers === undefined && maxDatabases === undefined ? {} : { limits }),
   });
   const key = signLicense(payload, readPrivateKey(context, options.key));

@@ -64,7 +64,7 @@ async function revoke(context: Context, { issuer, client_id }: Logins, login: St
   const slow = failure('timeout', `${issuer} does not answer`);
   const timer = setTimeout(() => over.abort(slow), terminal.limits.connectMs);
   try {
-    const provider = await providerOf(context, issuer, client_id, login, loginAuthority(context.layers()));
+    const provider = await providerOf(context, { issuer, clientId: client_id, ca: loginAuthority(context.layers()) }, login);
     provider.until(over.signal);
     await provider.library.tokenRevocation(provider.config, login.refresh_token, { token_type_hint: 'refresh_token' });
   } catch (error) {

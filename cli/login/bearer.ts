@@ -95,7 +95,7 @@ async function askAnew(
   { ca, server }: Place & { server: string },
   login: StoredLogin,
 ) {
-  const provider = await providerOf(context, settings.issuer, settings.clientId, login, ca);
+  const provider = await providerOf(context, { issuer: settings.issuer, clientId: settings.clientId, ca }, login);
   const { signal, release } = lateSignal(context.signal, context.terminal.limits.renewalGraceMs);
   provider.until(signal);
   try {

@@ -32,8 +32,11 @@ export async function loginByBrowser(
     );
     try {
       const address = library.buildAuthorizationUrl(config, {
-        ...{ redirect_uri: listener.redirectUri, scope: settings.scopes, state: secrets.state },
-        ...{ code_challenge: await library.calculatePKCECodeChallenge(secrets.verifier), code_challenge_method: 'S256' },
+        redirect_uri: listener.redirectUri,
+        scope: settings.scopes,
+        state: secrets.state,
+        code_challenge: await library.calculatePKCECodeChallenge(secrets.verifier),
+        code_challenge_method: 'S256',
         ...(wantsId ? { nonce: secrets.nonce } : {}),
       });
       const isOpen = opens && (await openPage(address.href, context.terminal.environment));
@@ -66,7 +69,8 @@ async function codeFor(
   const { address, answer } = await listener.callback;
   try {
     const tokens = await library.authorizationCodeGrant(config, address, {
-      ...{ pkceCodeVerifier: secrets.verifier, expectedState: secrets.state },
+      pkceCodeVerifier: secrets.verifier,
+      expectedState: secrets.state,
       ...(wantsId ? { expectedNonce: secrets.nonce, idTokenExpected: true } : {}),
     });
     await answer('done');

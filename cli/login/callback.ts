@@ -97,8 +97,11 @@ const pages = {
 async function answer(response: ServerResponse, status: number, page: keyof typeof pages): Promise<void> {
   const closed = once(response, 'close');
   response.writeHead(status, {
-    ...{ connection: 'close', 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
-    ...{ 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' },
+    connection: 'close',
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   });
   response.end(`<!doctype html><html lang="en"><meta charset="utf-8"><title>svc</title><p>${pages[page]}</p></html>\n`);

@@ -49,10 +49,8 @@ export async function discoverProvider(context: Context, settings: ProviderSetti
 /** The provider of a login that was made before; asks nothing. */
 export function providerOf(
   context: Context,
-  issuer: string,
-  clientId: string,
+  { issuer, clientId, ca }: { issuer: string; clientId: string; ca: string | null },
   login: StoredLogin,
-  ca: string | null,
 ): Promise<Provider> {
   const { token_endpoint, revocation_endpoint } = login;
   const metadata = { issuer, token_endpoint, ...(revocation_endpoint === null ? {} : { revocation_endpoint }) };
@@ -101,8 +99,15 @@ function providerFetch(context: Context, ca: string | null, signal: AbortSignal)
         headers: answered,
         text: answer,
       } = await exchange({
-        ...{ method, url, body: text, agent: way.agent, isForwarded: way.isForwarded, signal },
-        ...{ headers: { ...headers, ...length, ...way.headers }, connectMs: limits.connectMs, totalMs: limits.callMs },
+        method,
+        url,
+        body: text,
+        agent: way.agent,
+        isForwarded: way.isForwarded,
+        signal,
+        headers: { ...headers, ...length, ...way.headers },
+        connectMs: limits.connectMs,
+        totalMs: limits.callMs,
       });
       const type = answered['content-type'];
       const hasBody = status >= 200 && ![204, 205, 304].includes(status);

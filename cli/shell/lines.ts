@@ -64,7 +64,12 @@ function readLines({ stdin, stderr, prompt, history, complete, text, signal }: R
     let end: Read['end'] = null;
     let rest = '';
     const reader = createInterface({
-      ...{ input: stdin, output: stderr, terminal: true, prompt, signal, history: [...history] },
+      input: stdin,
+      output: stderr,
+      terminal: true,
+      prompt,
+      signal,
+      history: [...history],
       completer: (line: string, done: (error: null, result: [string[], string]) => void) =>
         void complete(line).then(
           (found) => done(null, found),

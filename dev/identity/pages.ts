@@ -35,7 +35,9 @@ export const errorPage = (what: string) => page(`<p class="wrong">${escaped(what
 
 export function send(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, {
-    ...{ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
     'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
   });
   response.end(text);

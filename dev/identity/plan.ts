@@ -19,8 +19,11 @@ export function withIdentity(
   const signer = signingKeyFromSeed(Uint8Array.from(randomBytes(32)));
   const instant = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
   const license = JSON.stringify({
-    ...{ key_id: 'lic-demo', plan: 'team', issued_to: 'the demo' },
-    ...{ issued_at: instant(Date.now()), expires_at: instant(Date.now() + 365 * dayMs) },
+    key_id: 'lic-demo',
+    plan: 'team',
+    issued_to: 'the demo',
+    issued_at: instant(Date.now()),
+    expires_at: instant(Date.now() + 365 * dayMs),
   });
   return {
     serverConfig,

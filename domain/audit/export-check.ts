@@ -51,8 +51,17 @@ export interface ExportState {
 }
 
 export const startExport: ExportState = {
-  ...{ count: 0, first: null, last: null, gap: null, gaps: 0, checkpoints: 0, unchecked: 0 },
-  ...{ sinceCheckpoint: null, isBehindPurge: false, anchorFound: false, fault: null },
+  count: 0,
+  first: null,
+  last: null,
+  gap: null,
+  gaps: 0,
+  checkpoints: 0,
+  unchecked: 0,
+  sinceCheckpoint: null,
+  isBehindPurge: false,
+  anchorFound: false,
+  fault: null,
 };
 
 /** Whether the manifest says that no event is left out between its first and its last. */

@@ -95,7 +95,10 @@ function readMarker(content: string, line: number, start: number, end: number): 
     return { line, reason: `unknown word ${unknown}; a marker takes transaction:true or transaction:false` };
   if (options.length > 1) return { line, reason: 'transaction stands here twice' };
   return {
-    ...{ direction: direction === 'up' ? 'up' : 'down', line, start, end },
+    direction: direction === 'up' ? 'up' : 'down',
+    line,
+    start,
+    end,
     transactional: options[0] !== 'transaction:false',
   };
 }

@@ -28,7 +28,11 @@ export const onboardingExpired = (onboarding: Asked): AuditDraft => about('onboa
 const asked = ({ slackUserId, roles, groups }: Asked) => ({ slack_user_id: slackUserId, roles, groups });
 
 const about = (type: AuditDraft['type'], outcome: AuditDraft['outcome'], { id, slackUserId }: Asked): AuditDraft => ({
-  ...{ type, outcome, actor: systemActor, reason: null, metadata: { slack_user_id: slackUserId } },
+  type,
+  outcome,
+  actor: systemActor,
+  reason: null,
+  metadata: { slack_user_id: slackUserId },
   resourceType: 'onboarding',
   resourceId: id,
 });

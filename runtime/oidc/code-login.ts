@@ -59,8 +59,12 @@ export function createCodeLogin(secretKey: Uint8Array): CodeLogin {
       const secrets = { state: library.randomState(), nonce: library.randomNonce(), verifier: library.randomPKCECodeVerifier() };
       const begun: Begun = { ...secrets, redirectUri, returnTo, until: Date.now() + loginSecs * 1000 };
       const address = library.buildAuthorizationUrl(provider, {
-        ...{ redirect_uri: redirectUri, scope: client.scopes, state: secrets.state, nonce: secrets.nonce },
-        ...{ code_challenge: await library.calculatePKCECodeChallenge(secrets.verifier), code_challenge_method: 'S256' },
+        redirect_uri: redirectUri,
+        scope: client.scopes,
+        state: secrets.state,
+        nonce: secrets.nonce,
+        code_challenge: await library.calculatePKCECodeChallenge(secrets.verifier),
+        code_challenge_method: 'S256',
       });
       return { address: address.href, sealed: sealSeed(new TextEncoder().encode(JSON.stringify(begun)), sealedFor, secretKey) };
     },

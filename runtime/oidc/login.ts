@@ -50,11 +50,21 @@ async function touch(login: Login, { database, address }: LoginOptions): Promise
 const actorOf = ({ subject }: Login, address: ClientAddress): Actor => ({ id: subject, type: 'user', tokenId: null, ...address });
 
 const userCreated = (login: Login, address: ClientAddress): AuditDraft => ({
-  ...{ type: 'user.created', outcome: 'success', actor: actorOf(login, address), resourceType: 'user' },
-  ...{ resourceId: login.subject, reason: null, metadata: { source: 'oidc', roles: [], groups: [] } },
+  type: 'user.created',
+  outcome: 'success',
+  actor: actorOf(login, address),
+  resourceType: 'user',
+  resourceId: login.subject,
+  reason: null,
+  metadata: { source: 'oidc', roles: [], groups: [] },
 });
 
 const loginSuccess = (login: Login, address: ClientAddress): AuditDraft => ({
-  ...{ type: 'auth.login_success', outcome: 'success', actor: actorOf(login, address), resourceType: 'user' },
-  ...{ resourceId: login.subject, reason: null, metadata: { source: 'oidc' } },
+  type: 'auth.login_success',
+  outcome: 'success',
+  actor: actorOf(login, address),
+  resourceType: 'user',
+  resourceId: login.subject,
+  reason: null,
+  metadata: { source: 'oidc' },
 });

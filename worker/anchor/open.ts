@@ -25,7 +25,9 @@ export function openAnchorActivity(options: {
 }): AnchorActivities {
   const { anchor, database, keys, log, signal } = options;
   return createAnchorActivity({
-    ...{ anchor, database, signal },
+    anchor,
+    database,
+    signal,
     async isGenuine({ seq, note }) {
       const { trusted } = await keys(database);
       return openSignedCheckpoint(note, trusted.values())?.size === seq;
