@@ -90,10 +90,8 @@ describe('spans on their way (OP-94)', () => {
 
   it('are kept or left by the id of their request, the same in every process', async () => {
     const to = await collector();
-    const [one, other] = [
-      await open(to.url, { queue: 500, closeMs: 10_000 }, 0.5),
-      await open(to.url, { queue: 500, closeMs: 10_000 }, 0.5),
-    ];
+    const patient = { queue: 500, exportMs: 10_000, closeMs: 10_000 };
+    const [one, other] = [await open(to.url, patient, 0.5), await open(to.url, patient, 0.5)];
     const ids = Array.from({ length: 200 }, () => randomUUID());
     for (const id of ids) for (const { tracing } of [one, other]) record(tracing, 'kept', id);
     await Promise.all([one.tracing.close(), other.tracing.close()]);
