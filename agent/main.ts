@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { createBell } from '../lib/bell.js';
+import { nearest } from '../lib/nearest.js';
 import { MARKER_SCHEMA, MARKER_TABLE } from '../sql/reserved-table.js';
 import { runAgent } from './agent.js';
 import { checkAgent } from './check.js';
@@ -25,7 +26,7 @@ Runs approved requests on the databases that agent.toml names.
   --reload              make the running agent read the databases of agent.toml again (like SIGHUP), and print the result
   --print-marker-ddl D  print the SQL that creates the marker table
   -v, --version         print the version
-  --help                print this help
+  -h, --help            print this help
 `;
 
 interface Arguments {
@@ -41,7 +42,7 @@ interface Arguments {
 export async function main(argv: string[]): Promise<number> {
   const values = readArguments(argv);
   if (typeof values === 'string') {
-    process.stderr.write(`svc-agent: ${values}\n\n${USAGE}`);
+    process.stderr.write(`svc-agent: ${values}\nhint: svc-agent --help\n`);
     return 2;
   }
   if (values.help) return printed(USAGE);
@@ -62,25 +63,35 @@ export async function main(argv: string[]): Promise<number> {
   return await runUntilSignal(config, { file, read });
 }
 
-function readArguments(argv: string[]): Arguments | string {
-  const flag = { type: 'boolean', default: false } as const;
+const flag = { type: 'boolean', default: false } as const;
+const known = {
+  config: { type: 'string' },
+  check: flag,
+  reload: flag,
+  'print-marker-ddl': { type: 'string' },
+  version: { ...flag, short: 'v' },
+  help: { ...flag, short: 'h' },
+} as const;
+
+function readArguments(args: string[]): Arguments | string {
   try {
-    const { values } = parseArgs({
-      args: argv,
-      options: {
-        config: { type: 'string' },
-        check: flag,
-        reload: flag,
-        'print-marker-ddl': { type: 'string' },
-        version: { ...flag, short: 'v' },
-        help: flag,
-      },
-    });
+    const { values } = parseArgs({ args, options: known });
     if (values.check && values.reload) return '--check and --reload cannot be used together';
     return values;
   } catch (error) {
-    return (error as Error).message;
+    return inPlainWords((error as Error).message);
   }
+}
+
+function inPlainWords(message: string): string {
+  const [, unknown] = /^Unknown option '(-.*?)'/s.exec(message) ?? [];
+  if (unknown === undefined)
+    return message
+      .replace(/^Option '(?:-\w, )?(--[\w-]+).*?' argument (?:missing|is ambiguous).*/s, '$1 needs a value')
+      .replace(/^Option '(.*?)' does not/, '$1 does not')
+      .replace(/^Unexpected argument ('.*')\. .*/s, 'unexpected argument $1');
+  const near = nearest(unknown.slice(2), Object.keys(known));
+  return `unknown option ${unknown}${near === null ? '' : ` (did you mean --${near}?)`}`;
 }
 
 function printed(text: string): number {

@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type { KeyCommand, KeysOptions } from '../runtime/commands/keys.js';
 import type { Say } from '../runtime/commands/say.js';
 import { addExamples } from './define/examples.js';
+import { type UsageError, usageError } from './usage.js';
 
 /** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51). */
 export async function runHostCommand(argv: readonly string[], mode: Mode): Promise<number> {
@@ -9,13 +10,13 @@ export async function runHostCommand(argv: readonly string[], mode: Mode): Promi
   const program = createProgram((chosen) => {
     start = chosen;
   });
-  if (mode !== 'human') forEachCommand(program, (command) => void command.configureOutput({ writeErr: () => undefined }));
+  forEachCommand(program, (command) => void command.configureOutput({ writeErr: () => undefined }));
   try {
     program.parse([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return 0;
-    if (mode !== 'human') await tellUsage(mode, error.message.replace(/^error: /, ''));
+    await tellUsage(mode, usageError(error, program, argv));
     return 2;
   }
   return start ? start() : 2;
@@ -25,11 +26,11 @@ export async function runHostCommand(argv: readonly string[], mode: Mode): Promi
 export const loadAgentDoctor = () => import('../agent/doctor.js');
 export const loadServerDoctor = () => import('../runtime/commands/doctor.js');
 
-/** The line of a bad command line (CL-60). */
-async function tellUsage(mode: 'json' | 'quiet', message: string): Promise<void> {
+/** A bad command line, as the client's commands tell it (CL-01, CL-60). */
+async function tellUsage(mode: Mode, { message, hint }: UsageError): Promise<void> {
   const { failed, standardStreams } = await import('../runtime/commands/say.js');
-  standardStreams.out(JSON.stringify(failed('usage', message)));
-  if (mode === 'json') standardStreams.err(`error: ${message}`);
+  if (mode !== 'human') standardStreams.out(JSON.stringify(failed('usage', message, hint)));
+  if (mode !== 'quiet') standardStreams.err(`error: ${message}\nhint: ${hint}`);
 }
 
 function forEachCommand(command: Command, visit: (command: Command) => void): void {

@@ -1,5 +1,4 @@
 import { Command, CommanderError, Help, Option } from 'commander';
-import { nearest } from '../lib/nearest.js';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
 import { defineConsole } from './define/console.js';
@@ -20,6 +19,7 @@ import { defineSlack } from './define/slack.js';
 import { defineWebhook } from './define/webhook.js';
 import { failure } from './failure.js';
 import { plainWords } from './options.js';
+import { maxShownChoices, usageError, wordsOf } from './usage.js';
 
 export type Parsed = { kind: 'text'; text: string } | { kind: 'command'; chosen: Chosen };
 
@@ -53,7 +53,8 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: 'text', text };
-    throw usage(error, [group, command], helpOf(program, argv));
+    const { message, hint } = usageError(error, program, argv);
+    throw failure('usage', message, { hint });
   }
   if (!chosen) throw failure('usage', 'no command is given', { hint: 'svc --help' });
   const { format, json } = chosen.options;
@@ -107,9 +108,6 @@ function createProgram(version: string | null, bind: Bind): Command {
   return program;
 }
 
-/** More choices would hide the rest of a help page or a suggestion; completion offers them all. */
-const maxShownChoices = 12;
-
 function optionDescription(option: Option): string {
   return (option.argChoices?.length ?? 0) > maxShownChoices ? option.description : new Help().optionDescription(option);
 }
@@ -117,41 +115,4 @@ function optionDescription(option: Option): string {
 function forEach(command: Command, visit: (command: Command) => void): void {
   visit(command);
   for (const child of command.commands) forEach(child, visit);
-}
-
-function wordsOf(command: Command): string {
-  const parent = command.parent;
-  return parent?.parent ? `${wordsOf(parent)} ${command.name()}` : command.name();
-}
-
-/** For a group without a subcommand, commander prints the help on stderr; here it is a usage error like the others. */
-function usage(error: CommanderError, [group, topic]: readonly (string | undefined)[], help: string) {
-  const missing = group === undefined ? 'no command is given' : 'a subcommand is missing';
-  const asked = group === 'help' && topic !== undefined ? `unknown command '${topic}'` : missing;
-  const message = error.code === 'commander.help' ? asked : error.message.replace(/^error: /, '');
-  if (error.code === 'commander.unknownOption' && /'.*\s/s.test(withoutSuggestion(message)))
-    return failure('usage', 'text that begins with - is taken for an option', { hint: 'put SQL that begins with - after --' });
-  const oneLine = message
-    .replace(/\n\(Did you mean /, ' (did you mean ')
-    .replace(/^unknown option '(.*?)'/, 'unknown option $1')
-    .replace(/^option '(?:-\w, )?(--[\w-]+).*?' argument '(.*)' is invalid\. /s, "$1 does not take '$2': ")
-    .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\. /s, "$2 cannot be '$1': ")
-    .replace(/'(.*)': Allowed choices are (.*)\.$/s, (_, given: string, choices: string) => allowed(given, choices.split(', ')));
-  return failure('usage', oneLine.split('\n').join('; '), { hint: help });
-}
-
-function allowed(given: string, choices: readonly string[]): string {
-  const near = nearest(given, choices);
-  const all = near !== null && choices.length > maxShownChoices ? '' : `: the choices are ${choices.join(', ')}`;
-  return `'${given}'${near === null ? '' : ` (did you mean ${near}?)`}${all}`;
-}
-
-/** Only commander's text has the option itself: `unknown option '--fiel'`, and a line with those that may be meant. */
-const withoutSuggestion = (message: string): string => message.split('\n(Did you mean ', 1)[0] ?? '';
-
-/** The help of the deepest command that the words name. */
-function helpOf(program: Command, argv: readonly string[]): string {
-  let command = program;
-  for (const word of argv) command = command.commands.find((child) => child.name() === word) ?? command;
-  return command === program ? 'svc --help' : `svc ${wordsOf(command)} --help`;
 }

@@ -16,7 +16,8 @@ export function readSource(file: string): { text: string } | Problem {
   } catch (error) {
     if (error instanceof TypeError) return unreadable(file, 'is not UTF-8');
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    return unreadable(file, code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${code}`);
+    if (code !== 'ENOENT') return unreadable(file, `cannot be read: ${code}`);
+    return { problem: { ...unreadable(file, 'there is no such file').problem, hint: 'svc init writes one' } };
   }
 }
 

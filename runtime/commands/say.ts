@@ -35,10 +35,10 @@ export async function inOneLine(
 }
 
 /** The line of a command that failed. */
-export const failed = (code: 'host_error' | 'usage', message: string) => ({
+export const failed = (code: 'host_error' | 'usage', message: string, hint: string | null = null) => ({
   ok: false,
   data: null,
-  error: { code, message, hint: null },
+  error: { code, message, hint },
 });
 
 /** Prints one line per error and returns the exit code 1 (OP-51). */

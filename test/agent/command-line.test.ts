@@ -37,7 +37,15 @@ describe('svc-agent', () => {
   });
 
   it('exits with 2 for a bad command line and 1 for a bad configuration', async () => {
-    expect(await call('--nope')).toMatchObject({ code: 2 });
+    const bad = async (...argv: string[]) => {
+      const { code, err } = await call(...argv);
+      return [code, err];
+    };
+    const told = (what: string) => [2, `svc-agent: ${what}\nhint: svc-agent --help\n`];
+    expect(await bad('--nope')).toEqual(told('unknown option --nope'));
+    expect(await bad('--chek')).toEqual(told('unknown option --chek (did you mean --check?)'));
+    expect(await bad('agent.toml')).toEqual(told("unexpected argument 'agent.toml'"));
+    expect(await bad('--config')).toEqual(told('--config needs a value'));
     expect(await call('--print-marker-ddl', 'oracle')).toMatchObject({ code: 2 });
     const missing = await call('--config', '/nonexistent/agent.toml');
     expect(missing).toMatchObject({ code: 1, err: 'svc-agent: /nonexistent/agent.toml: no such file\n' });

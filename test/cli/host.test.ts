@@ -55,9 +55,20 @@ describe('commands of the gateway host (CL-60)', () => {
     }
   });
 
-  it('answer 2 to a bad command line, in plain words (OP-51)', { timeout: 120_000 }, () => {
-    const refused = run('server', '--bogus');
-    expect(refused).toMatchObject({ status: 2, stdout: '' });
-    expect(refused.stderr).toContain("unknown option '--bogus'");
+  it('answer 2 to a bad command line, in the words of the client (OP-51, CL-01)', { timeout: 120_000 }, () => {
+    const lines = [
+      [['server', '--confg', 'x'], 'unknown option --confg (did you mean --config?)\nhint: svc server --help'],
+      [['server', 'relaod'], "unknown command 'relaod' (did you mean reload?)\nhint: svc server --help"],
+      [['config', 'chekc'], "unknown command 'chekc' (did you mean check?)\nhint: svc config --help"],
+      [['server', 'keys'], 'a subcommand is missing\nhint: svc server keys --help'],
+      [['server', 'keys', 'revoke'], '<key_id> is missing\nhint: svc server keys revoke --help'],
+    ] as const;
+    for (const [words, told] of lines)
+      expect([words, run(...words)]).toMatchObject([words, { status: 2, stdout: '', stderr: `error: ${told}\n` }]);
+    expect(JSON.parse(run('server', 'reload', '--confg', 'x', '--json').stdout).error).toEqual({
+      code: 'usage',
+      message: 'unknown option --confg (did you mean --config?)',
+      hint: 'svc server reload --help',
+    });
   });
 });

@@ -96,6 +96,19 @@ describe('bad command lines', () => {
     expect((await runSvc(argv)).stderr).toContain(`error: ${told}`);
   });
 
+  it.each([
+    [['audit', 'lst'], "unknown command 'lst' (did you mean list?)\nhint: svc audit --help\n"],
+    [['audit', '--limit', '5', 'lst'], "unknown command 'lst' (did you mean list?)\nhint: svc audit --help\n"],
+    [['schema', 'orders'], "unexpected argument 'orders'\nhint: svc schema --help\n"],
+    [['execute', 'select', '1'], "unexpected argument '1'\nhint: put the SQL in quotes\n"],
+    [['request', 'show'], '<id> is missing\nhint: svc request show --help\n'],
+    [['evidence', 'get', '4f0c9d0e'], '--output is missing\nhint: svc evidence get --help\n'],
+    [['preflight', '-d'], '--database needs a value\nhint: svc preflight --help\n'],
+    [['request', 'list', '--limit', 'x'], "--limit does not take 'x': it must be a whole number\nhint: svc request list --help\n"],
+  ])('says what is wrong with a word, and what helps: %j', async (argv, told) => {
+    expect((await runSvc(argv)).stderr).toBe(`error: ${told}`);
+  });
+
   it('leaves a long list of choices out of the help', async () => {
     const { stdout } = await runSvc(['audit', 'list', '--help']);
     expect(stdout).toContain('(choices: "success"');

@@ -15,7 +15,7 @@ describe('a bad configuration (configuration.md 13)', () => {
   it('is refused when there is no file, and when it is a folder', () => {
     expect(loadConfig('/nonexistent/server.toml', {})).toMatchObject({
       ok: false,
-      errors: [{ line: 1, column: 1, message: 'there is no such file' }],
+      errors: [{ line: 1, column: 1, message: 'there is no such file', hint: 'svc init writes one' }],
     });
     expect(loadConfig('/', {})).toMatchObject({ ok: false, errors: [{ line: 1, column: 1, message: 'cannot be read: EISDIR' }] });
   });
