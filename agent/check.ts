@@ -17,8 +17,10 @@ export async function checkAgent(config: AgentConfig, version: string, timings: 
   const { trustedKeys } = config.server;
   const keys = await fetchKeys(client, { timings, trustedKeys }, AbortSignal.timeout(timings.httpMs));
   client.close();
-  const trusted = keys.ok && keys.keys.size > 0;
-  print(trusted ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${keys.ok ? noneTrusted(keys.others) : keys.why}`);
+  const count = keys.ok ? keys.keys.size : 0;
+  const trusted = count > 0;
+  if (trusted) print(`server: ok, ${count} public key${count === 1 ? '' : 's'}`);
+  else print(`server: ${keys.ok ? noneTrusted(keys.others) : keys.why}`);
   const good = [trusted];
   for (const database of config.databases) good.push(await checkDatabase(database, config, timings, print));
   return good.every(Boolean) ? 0 : 1;

@@ -95,7 +95,7 @@ describe('svc-agent', () => {
     const checked = await call('--check', '--config', file);
     expect(checked).toMatchObject({
       code: 0,
-      out: 'server: ok, 1 public key(s)\ndatabase shop/staging: ok, markers: the marker table does not exist; the agent makes it at its start\n',
+      out: 'server: ok, 1 public key\ndatabase shop/staging: ok, markers: the marker table does not exist; the agent makes it at its start\n',
     });
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
@@ -104,7 +104,7 @@ describe('svc-agent', () => {
     write(nowhere);
     expect(await call('--check', '--config', file)).toMatchObject({
       code: 1,
-      out: 'server: ok, 1 public key(s)\ndatabase shop/staging: connection failed: ECONNREFUSED, connection refused\n',
+      out: 'server: ok, 1 public key\ndatabase shop/staging: connection failed: ECONNREFUSED, connection refused\n',
     });
     expect(gateway.polls).toEqual([]);
     await gateway.close();

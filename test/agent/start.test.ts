@@ -206,7 +206,7 @@ describe('--check (section 1)', () => {
     const server = (host: string) => `https://${host}:${(gateway.address() as AddressInfo).port}`;
     const first = async (options: Parameters<typeof config>[0]) => (await check(options)).lines[0];
     try {
-      expect(await first({ server: server('localhost'), ca: ours.file })).toBe('server: ok, 1 public key(s)');
+      expect(await first({ server: server('localhost'), ca: ours.file })).toBe('server: ok, 1 public key');
       expect(await first({ server: server('localhost') })).toMatch(
         /^server: not reached: [A-Z_]+, the certificate is not trusted$/,
       );
