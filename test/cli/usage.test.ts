@@ -104,7 +104,10 @@ describe('bad command lines', () => {
     [['request', 'show'], '<id> is missing\nhint: svc request show --help\n'],
     [['evidence', 'get', '4f0c9d0e'], '--output is missing\nhint: svc evidence get --help\n'],
     [['preflight', '-d'], '--database needs a value\nhint: svc preflight --help\n'],
-    [['request', 'list', '--limit', 'x'], "--limit does not take 'x': it must be a whole number\nhint: svc request list --help\n"],
+    [
+      ['request', 'list', '--limit', 'x'],
+      "--limit does not take 'x': it must be a whole number\nhint: svc request list --help\n",
+    ],
   ])('says what is wrong with a word, and what helps: %j', async (argv, told) => {
     expect((await runSvc(argv)).stderr).toBe(`error: ${told}`);
   });
