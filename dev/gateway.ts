@@ -33,19 +33,20 @@ const startWaitMs = 90_000;
 /** Starts server, worker and agent as child processes of the session and waits until each is ready. */
 export async function addGateway(session: Session, layout: Layout, plan: GatewayPlan, report: Report): Promise<void> {
   const listen = plan.listen === null ? [] : ['--listen', plan.listen];
-  const until = (what: string, isReady: () => Promise<boolean>) => waitFor(what, startWaitMs, session.signal, isReady);
+  const until = (name: 'server' | 'worker', isReady: () => Promise<boolean>) =>
+    waitFor(`the ${name}`, startWaitMs, session.signal, isReady, logOf(layout, name));
   const serverDone = report.begin('server');
   const workerDone = report.begin('worker');
   const { serverConfig, environment } = plan;
   const serverArgs = ['server', '--config', serverConfig, ...listen];
   addProgram(session, layout, { name: 'server', args: serverArgs, environment, graceMs: 30_000 });
   addProgram(session, layout, { name: 'worker', args: ['worker', '--config', serverConfig], environment, graceMs: 30_000 });
-  await until('the server', () => answersOk(`${plan.serverUrl}/health`));
+  await until('server', () => answersOk(`${plan.serverUrl}/health`));
   serverDone(plan.serverUrl);
   const { agent, workerUrl } = plan;
   if (agent !== null) await addAgent(session, layout, agent, report);
-  if (workerUrl !== null) await until('the worker', () => answersOk(`${workerUrl}/ready`));
-  await until('the gateway', () => answersOk(`${plan.serverUrl}/ready`));
+  if (workerUrl !== null) await until('worker', () => answersOk(`${workerUrl}/ready`));
+  await waitFor('the gateway', startWaitMs, session.signal, () => answersOk(`${plan.serverUrl}/ready`));
   workerDone(workerUrl ?? '');
 }
 
@@ -57,7 +58,8 @@ async function addAgent(session: Session, layout: Layout, agent: AgentPlan, repo
   if (readyFile !== null) rmSync(readyFile, { force: true });
   const { config, environment } = agent;
   addProgram(session, layout, { name: 'agent', args: ['--config', config], environment, graceMs: 15_000 });
-  if (readyFile !== null) await waitFor('the agent', startWaitMs, session.signal, async () => existsSync(readyFile));
+  const isReady = async () => readyFile === null || existsSync(readyFile);
+  await waitFor('the agent', startWaitMs, session.signal, isReady, logOf(layout, 'agent'));
   done('');
 }
 
@@ -68,6 +70,8 @@ interface GatewayProgram {
   graceMs: number;
 }
 
+const logOf = ({ run }: Layout, name: GatewayProgram['name']) => join(run, `${name}.log`);
+
 /** Killed with this process: their work survives a kill by design, and a drain would hold the ports of the next start. */
 function addProgram(session: Session, layout: Layout, { name, args, environment, graceMs }: GatewayProgram): void {
   const launcher = join(clone, 'bin', name === 'agent' ? 'svc-agent' : 'svc');
@@ -75,7 +79,7 @@ function addProgram(session: Session, layout: Layout, { name, args, environment,
     name: `the ${name}`,
     file: process.execPath,
     args: [launcher, ...args],
-    logFile: join(layout.run, `${name}.log`),
+    logFile: logOf(layout, name),
     deathSignal: 'SIGKILL',
     yields: name === 'worker',
     environment,

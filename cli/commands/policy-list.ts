@@ -61,6 +61,12 @@ const lists: Record<PolicyKind, List> = {
     header: ['SOURCE', 'BLOCKS', 'WARNS'],
     row: (item) => [...values(item, 'source'), rulesThat(item, 'block'), rulesThat(item, 'warn')],
   },
+  notification: {
+    path: 'notification-policies',
+    key: 'notification_policies',
+    header: ['WEBHOOKS', 'EVENTS', 'SLACK CHANNELS'],
+    row: (item) => values(item, 'webhooks', 'events', 'slack_channels'),
+  },
 };
 
 /** `svc policy list`: the policies of one kind, or of all. */

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { OPERATIONS } from '../../domain/policies.js';
 import type { Bind } from '../command.js';
 import { policyKinds } from '../policy-kinds.js';
 
@@ -9,7 +10,7 @@ export function definePolicy(program: Command, bind: Bind): void {
     .description('show which policies apply to a database and environment')
     .argument('<database>', 'database name')
     .argument('<environment>', 'environment name')
-    .option('--operation <name>', 'only this operation, such as execute_dml (default: all)');
+    .addOption(new Option('--operation <name>', 'only this operation (default: all)').choices([...OPERATIONS]));
   bind(resolve, async () => (await import('../commands/policy-resolve.js')).resolvePolicies);
   const list = policy
     .command('list')

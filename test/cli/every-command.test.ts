@@ -9,7 +9,7 @@ import { login, runSvc } from './run-svc.js';
 import { requestId, twoRows } from './samples.js';
 
 const lists =
-  'requests users tokens groups roles members databases agents webhooks deliveries events workflows execution_policies result_policies sql_review_policies executions results tables resolutions approvers';
+  'requests users tokens groups roles members databases agents webhooks deliveries events workflows execution_policies result_policies sql_review_policies notification_policies executions results tables resolutions approvers';
 
 /** What every call is answered: enough for each command to find what it looks for. */
 const answer = {

@@ -116,6 +116,11 @@ describe('svc policy list', () => {
         { id: 'srp:any:qa', ...pair, source: 'config', rules: { truncate: 'block', drop_view: 'warn', x: 'off' } },
       ],
     },
+    'notification-policies': {
+      notification_policies: [
+        { id: 'np:any:qa', ...pair, webhooks: ['ops-feed'], events: ['request.*', 'step.approved'], slack_channels: null },
+      ],
+    },
   };
   beforeEach(() => {
     for (const [path, body] of Object.entries(answers)) api.on(`GET /api/${path}`, { body });
@@ -127,9 +132,11 @@ describe('svc policy list', () => {
       'workflows',
       'execution policies',
       'sql review policies',
+      'notification policies',
     ]);
     expect(stdout).toMatch(/\* +qa +all +up to low risk/);
     expect(stdout).toMatch(/\* +qa +config +truncate +drop_view\n/);
+    expect(stdout).toMatch(/\* +qa +ops-feed +request\.\*, step\.approved\n/);
     expect(JSON.parse((await svc('policy', 'list', '--json')).stdout).data).toEqual(Object.assign({}, ...Object.values(answers)));
   });
 

@@ -50,6 +50,7 @@ const usageErrors: string[][] = [
   ['audit', 'list', '--since', '2026-05-01T00:00:00'],
   ['audit', 'list', '--event-type', 'nosuch'],
   ['audit', 'export', '--operation', 'drop'],
+  ['policy', 'resolve', 'shop', 'staging', '--operation', 'nosuch'],
   ['webhook', 'deliveries', '--event', 'nosuch'],
   ['migrate'],
   ['migrate', 'create'],
