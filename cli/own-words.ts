@@ -87,7 +87,9 @@ function adviceOn(option: string, index: string | undefined, { options }: Typed)
   const value = options[keyOf(option)];
   const given: unknown = Array.isArray(value) ? value[Number(index ?? 0)] : value;
   if (given === true) return `leave out ${option}`;
-  return given === undefined ? `add ${option}` : `check ${option} ${String(given)}`;
+  if (given === undefined) return `add ${option}`;
+  const [, listed] = /^--(?:add-|rm-)?(role|group)$/.exec(option) ?? [];
+  return `check ${option} ${String(given)}${listed === undefined ? '' : `; svc ${listed} list shows them`}`;
 }
 
 /** A field that a sentence names. Words without a `_` may mean something else. */

@@ -161,29 +161,33 @@ function expectOk(context: Context, status: number): void {
   if (status !== 200) throw new CommandFailure('server_error', `${context.what}: the server answered ${status}`);
 }
 
+/** Of the columns, those on the right only where a token has something in them: the ids need the room. */
 function tokenTable(context: Context, tokens: readonly JsonText[]): string {
   const { style } = context.output;
-  const keys = [
-    'id',
-    'token_prefix',
-    'status',
-    'subject_type',
-    'subject_id',
-    'name',
-    'scope_ceiling',
-    'agent_scopes',
-    'expires_at',
-    'created_at',
-  ];
-  const rows = tokens.map((token) =>
-    keys.map((key) => {
-      if (key === 'agent_scopes' && token.get(key)?.kind === 'null') return 'every database';
-      return tableInstant(showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key)), style);
-    }),
+  const columns = Object.entries(tokenColumns).filter(
+    ([key]) => !mayBeEmpty.has(key) || tokens.some((token) => tokenCell(token, key) !== ''),
   );
-  return renderTable(['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES', 'CREATED'], rows, {
-    style,
-    whole: new Set([0]),
-    paintCell: statusPainter(style, rows, 2),
-  });
+  const rows = tokens.map((token) => columns.map(([key]) => tableInstant(tokenCell(token, key), style)));
+  const header = columns.map(([, title]) => title);
+  return renderTable(header, rows, { style, whole: new Set([0]), paintCell: statusPainter(style, rows, 2) });
+}
+
+const tokenColumns = {
+  id: 'ID',
+  token_prefix: 'PREFIX',
+  status: 'STATUS',
+  subject_type: 'TYPE',
+  subject_id: 'SUBJECT',
+  name: 'NAME',
+  scope_ceiling: 'ROLES',
+  agent_scopes: 'SCOPES',
+  expires_at: 'EXPIRES',
+  created_at: 'CREATED',
+};
+
+const mayBeEmpty: ReadonlySet<string> = new Set(['name', 'scope_ceiling', 'agent_scopes', 'expires_at']);
+
+function tokenCell(token: JsonText, key: string): string {
+  if (key === 'agent_scopes' && token.get(key)?.kind === 'null') return 'every database';
+  return showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key));
 }

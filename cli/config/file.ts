@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
+import { kindOfConfig, misplaced } from '../../lib/config-kind.js';
+import { nearest } from '../../lib/nearest.js';
 import { failure } from '../failure.js';
 
 /** One configuration file as written: known keys by their dotted path, unexpanded (CL-04). */
@@ -25,6 +27,8 @@ export function readConfigFile(
   const text = readText(path);
   if (text === null) return null;
   const root = parseToml(text, path);
+  const own = kindOfConfig(root);
+  if (!isFound && (own === 'server.toml' || own === 'agent.toml')) throw failure('config_error', `${path}: ${misplaced[own]}`);
   const values = new Map<string, string | boolean>();
   const databases: string[] = [];
   walk(root, [], (keys, value) => {
@@ -32,7 +36,7 @@ export function readConfigFile(
     const known = keys[0] === 'databases' && keys.length === 3 ? `databases.*.${keys[2]}` : name;
     if (keys[0] === 'databases' && keys.length === 2 && isTable(value)) return databases.push(keys[1]!);
     if (tables.has(name) && isTable(value)) return;
-    if (!textKeys.has(known) && known !== 'server.allow_insecure') return warn(`${path}: unknown key ${name}`);
+    if (!textKeys.has(known) && known !== 'server.allow_insecure') return warn(`${path}: unknown key ${name}${meant(name)}`);
     if (typeof value !== 'string' && !(known === 'server.allow_insecure' && typeof value === 'boolean'))
       throw failure('config_error', `${path}: ${name} must be a ${known === 'server.allow_insecure' ? 'boolean' : 'string'}`);
     values.set(name, value);
@@ -73,6 +77,11 @@ const textKeys = new Set([
   'results.dir',
   'results.format',
 ]);
+
+function meant(name: string): string {
+  const near = nearest(name, [...textKeys, ...tables, 'server.allow_insecure']);
+  return near === null ? '' : ` (did you mean ${near}?)`;
+}
 
 function readText(path: string): string | null {
   try {

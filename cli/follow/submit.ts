@@ -29,10 +29,12 @@ export interface Content {
   allow_ddl?: boolean;
 }
 
-/** Refuses options that exclude each other, before any question. */
-export function checkSubmitOptions({ what }: Context, options: SubmitOptions): void {
-  if (options.ask === true && options.emergency === true)
-    throw failure('usage', `${what}: --ask and --emergency cannot be used together`);
+/** Refuses options that exclude each other, and SQL that was taken for an option's value, before any question. */
+export function checkSubmitOptions({ what }: Context, { ask, emergency, shareWith = [] }: SubmitOptions): void {
+  if (ask === true && emergency === true) throw failure('usage', `${what}: --ask and --emergency cannot be used together`);
+  const noId = shareWith.find((one) => /\s/.test(one));
+  if (noId !== undefined)
+    throw failure('usage', `${what}: --share-with takes ids, not '${noId}'`, { hint: 'put SQL before --share-with, or after --' });
 }
 
 /** Creates one request with its key (CL-20), then does what CL-21 says for its status. */

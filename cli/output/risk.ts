@@ -5,7 +5,7 @@ import { count } from './numbers.js';
 /** `high (multi_statement, large_table: 50,000 rows)`: a level with its factors and their details (SQ-93). */
 export function riskText(level: string, factors: readonly JsonText[]): string {
   const named = factors.map(factorText).filter((text) => text !== '');
-  return `${visible(level)}${named.length === 0 ? '' : ` (${named.join(', ')})`}`;
+  return `${visible(level.toLowerCase())}${named.length === 0 ? '' : ` (${named.join(', ')})`}`;
 }
 
 function factorText(factor: JsonText): string {

@@ -28,7 +28,7 @@ const lackingThere = (wanted: string) => forbidden(`you lack ${wanted} on its da
 /** The refusal for somebody who may move a request, but matches no selector of its current step. */
 export function noApprover(request: Related, caller: Caller): GatewayError {
   const waitsFor = maySee(caller, request) ? `: ${currentSelectors(request).join(', ')}` : '';
-  return forbidden(`you are no approver of its current step${waitsFor}`);
+  return forbidden(`you are not an approver of its current step${waitsFor}`);
 }
 
 /** Why the caller may not read results (RS-1). Callers who may not see the request either are told no more than that. */

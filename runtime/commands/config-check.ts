@@ -57,7 +57,7 @@ function problemsOf(error: unknown, file: string): readonly ConfigProblem[] {
   if (error instanceof ConfigError) return error.problems;
   const at = { file, line: 1, column: 1, key: '', hint: null };
   if (error instanceof GatewayError) return [{ ...at, message: 'the gateway database went away during the check' }];
-  if (error instanceof StartError) return error.lines.map((message) => ({ ...at, message }));
+  if (error instanceof StartError) return error.lines.map((line) => ({ ...at, message: line.replace(`${file}: `, '') }));
   throw error;
 }
 

@@ -190,7 +190,7 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
     const own = await calls.created(approver);
     const because = (hint: string) => ({ ...forbidden, hint });
     expect((await calls.act(approver, own, 'approve')).body).toEqual(because('you cannot approve your own request'));
-    const noApprover = because('you are no approver of its current step: group:dba-team');
+    const noApprover = because('you are not an approver of its current step: group:dba-team');
     expect((await calls.act(tokens.admin!, own, 'approve')).body).toEqual(noApprover);
     expect((await calls.act(tokens.admin!, own, 'reject')).body).toEqual(noApprover);
   });
@@ -198,7 +198,7 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
   it('refuses an approver whose step has not come yet (RQ-53)', async () => {
     const id = await pending();
     // Who may not see it yet does not hear whom it waits for.
-    const notYet = { ...forbidden, hint: 'you are no approver of its current step' };
+    const notYet = { ...forbidden, hint: 'you are not an approver of its current step' };
     expect((await calls.act(tokens.erin!, id, 'approve')).body).toEqual(notYet);
     expect((await calls.act(tokens.erin!, id, 'reject')).body).toEqual(notYet);
   });

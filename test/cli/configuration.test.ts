@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isPrivateHost } from '../../cli/config/address.js';
+import { agentToml } from '../../cli/init/agent-toml.js';
+import { serverToml } from '../../cli/init/server-toml.js';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { runSvc } from './run-svc.js';
 import { paths, runsAtOnce, twoRows } from './samples.js';
@@ -131,12 +133,24 @@ describe('configuration layers', () => {
   it('warns of unknown keys and refuses wrong types and bad TOML without quoting the file (CL-04, CL-02)', async () => {
     project(`colour = 1\n[server]\nurl = "${api.url}"\ntoken = "${token('b')}"\n`);
     expect((await svc(['whoami'])).line.warnings[0]).toContain('unknown key colour');
+    project(`defualt_database = "x"\n[server]\nurl = "${api.url}"\ntoken = "${token('b')}"\n`);
+    expect((await svc(['whoami'])).line.warnings[0]).toMatch(/unknown key defualt_database \(did you mean default_database\?\)$/);
     project('[server]\nurl = 5\n');
     expect((await svc(['whoami'])).line.error.code).toBe('config_error');
     project(`[server]\ntoken = "${token('f')}" x\n`);
     const { line, stderr } = await svc(['whoami']);
     expect(line.error).toMatchObject({ code: 'config_error', message: expect.stringMatching(/svc\.toml:2:\d+/) });
     expect(JSON.stringify(line) + stderr).not.toContain('ffff');
+  });
+
+  it.each([
+    [serverToml, 'this is a server.toml, which "svc server" and "svc worker" read'],
+    [agentToml, 'this is an agent.toml, which "svc-agent --config" reads'],
+  ])('recognises the file of another program that is named with --config', async (text, told) => {
+    writeFileSync(join(directory, 'other.toml'), text);
+    const { line } = await svc(['whoami', '--config', 'other.toml']);
+    expect(line).toMatchObject({ error: { code: 'config_error', message: expect.stringContaining(told) } });
+    expect(line).not.toHaveProperty('warnings');
   });
 
   it('says what is missing: address, credential, both kinds of token, a bad address', async () => {

@@ -200,7 +200,7 @@ describe('request list and show', () => {
     const { stdout } = await svc('request', 'show', requestId);
     expect(stdout).toContain(`Context
   tables   users (1,200 rows; a DELETE also removes rows of billing.invoices and more), audit.log, elsewhere
-  risk     High (cascade_delete: billing.invoices, large_table: 50,000 rows)
+  risk     high (cascade_delete: billing.invoices, large_table: 50,000 rows)
   schema   seen at 2026-05-01T08:00:00.000Z
 
 Plan
@@ -213,7 +213,7 @@ Plan
     const unanalysed = { ...context, risk: { level: 'Unknown', factors: [{ name: 'never_analysed', tables: ['items'] }] } };
     api.on(paths.show, shown('pending', { context: unanalysed }));
     expect((await svc('request', 'show', requestId)).stdout).toContain(
-      '  risk     Unknown (never_analysed: items)\n  hint     run ANALYZE on items: its size is not known\n',
+      '  risk     unknown (never_analysed: items)\n  hint     run ANALYZE on items: its size is not known\n',
     );
     const still = { ...context, status: 'collecting', explain: null };
     api.on(paths.show, shown('pending', { context: still }));

@@ -29,6 +29,7 @@ const usageErrors: string[][] = [
   ['execute', '--file', '/nonexistent/q.sql'],
   ['execute', 'SELECT 1', '--result-format', 'xml'],
   ['execute', 'SELECT 1', '--allow-ddl'],
+  ['execute', '--share-with', 'bob', 'SELECT 1'],
   ['execute', 'SELECT 1', '--timeout', '-1'],
   ['request', 'approve', 'abcd', '--as', 'dba-team'],
   ['token', 'create', '--no-scope-ceiling'],
