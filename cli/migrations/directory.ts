@@ -49,7 +49,8 @@ export function migrationNames(what: string, directory: string, path: string, ma
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
     if (code === 'ENOENT' && mayLack) return [];
-    throw failure('config_error', `${what}: the directory ${path} cannot be read (${code})`, {
+    const fault = code === 'ENOENT' ? `there is no directory ${path}` : `the directory ${path} cannot be read (${code})`;
+    throw failure('config_error', `${what}: ${fault}`, {
       hint: 'migrations_dir in svc.toml names another; svc migrate create NAME makes it',
     });
   }

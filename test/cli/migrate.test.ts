@@ -163,7 +163,7 @@ describe('svc migrate up and down', () => {
     const result = await svc(['up', '--yes'], { directory: join(bench.directory, 'migrations') });
     expect(result).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('the directory migrations cannot be read (ENOENT)'),
+      stderr: expect.stringContaining('there is no directory migrations'),
     });
   });
 
