@@ -86,7 +86,7 @@ async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuff
 function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out, data }: Say): void {
   data?.({ keys: rows.map(keyData) });
   const line = (cells: readonly string[]) =>
-    out(`${cells[0]!.padEnd(16)}  ${cells[1]!.padEnd(8)}  ${cells[2]!.padEnd(24)}  ${cells[3]}`);
+    out(`${cells[0]!.padEnd(16)}  ${cells[1]!.padEnd(8)}  ${cells[2]!.padEnd(24)}  ${cells[3]}`.trimEnd());
   line(['KEY ID', 'STATUS', 'CREATED', '']);
   for (const row of rows) line([row.keyId, row.status, instant(row.createdAt), remark(row)]);
   const mayVerify = rows.filter(({ status }) => status === 'next' || status === 'current' || status === 'retiring');
