@@ -5,7 +5,8 @@ export type ConfigKind = 'server.toml' | 'agent.toml' | 'svc.toml';
 export function kindOfConfig(file: unknown): ConfigKind | null {
   const { databases, server, ...top } = tableOf(file);
   const has = (table: object, names: readonly string[]) => names.some((name) => Object.hasOwn(table, name));
-  const isServer = Array.isArray(databases) || has(top, ['state_dir', 'workflows']) || isTable(top.database) || isTable(top.temporal);
+  const isServer =
+    Array.isArray(databases) || has(top, ['state_dir', 'workflows']) || isTable(top.database) || isTable(top.temporal);
   if (isServer) return 'server.toml';
   const perEnvironment = Object.values(tableOf(databases)).some((one) => Object.values(tableOf(one)).some(isTable));
   if (perEnvironment || has(tableOf(server), ['agent_token', 'agent_token_file'])) return 'agent.toml';

@@ -34,7 +34,9 @@ export function checkSubmitOptions({ what }: Context, { ask, emergency, shareWit
   if (ask === true && emergency === true) throw failure('usage', `${what}: --ask and --emergency cannot be used together`);
   const noId = shareWith.find((one) => /\s/.test(one));
   if (noId !== undefined)
-    throw failure('usage', `${what}: --share-with takes ids, not '${noId}'`, { hint: 'put SQL before --share-with, or after --' });
+    throw failure('usage', `${what}: --share-with takes ids, not '${noId}'`, {
+      hint: 'put SQL before --share-with, or after --',
+    });
 }
 
 /** Creates one request with its key (CL-20), then does what CL-21 says for its status. */

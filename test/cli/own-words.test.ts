@@ -37,7 +37,14 @@ describe('a refusal in the words of the command line', () => {
       'syntax error at or near "selct"',
       'in standard input',
     ],
-    ['a value', 'unknown role', 'body.add_roles[1]', { addRole: ['dba', 'dbo'] }, 'unknown role', 'check --add-role dbo; svc role list shows them'],
+    [
+      'a value',
+      'unknown role',
+      'body.add_roles[1]',
+      { addRole: ['dba', 'dbo'] },
+      'unknown role',
+      'check --add-role dbo; svc role list shows them',
+    ],
     [
       'a value inside',
       'unknown role',
