@@ -3,6 +3,7 @@ import { type JsonText, readJson } from '../lib/json/read.js';
 import { sleep } from '../lib/sleep.js';
 import { visible } from '../lib/visible.js';
 import type { ServerSettings } from './config/server.js';
+import { withCredentialHint } from './credential-hint.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
 import type { Limits } from './terminal.js';
@@ -93,7 +94,7 @@ export function createClient(options: ClientOptions): Client {
       if (typeof server === 'string' && release(server) !== release(version)) options.onOtherVersion(server);
       const isFine = answer.status >= 200 && answer.status < 300;
       if (!isFine && !call.accept?.includes(answer.status))
-        throw withLoginHint(answerFailure(what, answer.status, answer.text), settings);
+        throw withCredentialHint(answerFailure(what, answer.status, answer.text), settings);
       return { status: answer.status, headers: answer.headers, text: answer.text, json: () => jsonOf(what, answer) };
     },
     close: () => way.agent.destroy(),
@@ -111,14 +112,6 @@ export function answerFailure(what: string, status: number, text: string): Comma
     reason: body?.get('reason')?.string() ?? null,
     exit: 1,
   });
-}
-
-/** A login that the server does not take any more is made again; a suspended person would try in vain. */
-function withLoginHint(problem: CommandFailure, { credential }: ServerSettings): CommandFailure {
-  const isRefused = ['auth.oidc_failed', 'auth.token_expired', 'auth.invalid_token'].includes(problem.code);
-  if (credential.kind !== 'login' || !isRefused || problem.hint !== null) return problem;
-  const { code, message, reason, exit, data } = problem;
-  return new CommandFailure(code, message, { hint: 'svc login', reason, exit, data });
 }
 
 function jsonOf(what: string, answer: ExchangeAnswer): JsonText {

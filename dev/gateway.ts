@@ -28,7 +28,8 @@ export interface AgentPlan {
   prepare(): Promise<void>;
 }
 
-const startWaitMs = 90_000;
+/** On two cores with 25 busy processes the worker, which yields, took more than 90 s. */
+const startWaitMs = 180_000;
 
 /** Starts server, worker and agent as child processes of the session and waits until each is ready. */
 export async function addGateway(session: Session, layout: Layout, plan: GatewayPlan, report: Report): Promise<void> {

@@ -62,8 +62,6 @@ const soonMs = 7 * 86_400_000;
 function refusalHint(code: string, { context }: Place): string {
   const { source } = context.settings();
   const hints: Readonly<Record<string, string>> = {
-    'auth.invalid_token': `the token of ${source} is wrong, was revoked, or is of another server: make a new one (svc token create) or ask an administrator`,
-    'auth.token_expired': `the token of ${source} has expired: make a new one (svc token create) or ask an administrator`,
     'auth.user_suspended': 'ask an administrator: svc user activate ID',
     'auth.forbidden': 'svc needs the token of a user; an agent has one of its own',
   };

@@ -38,6 +38,16 @@ describe('calling the server', () => {
     expect(api.calls.filter((call) => call.path.endsWith('/approve'))).toHaveLength(1);
   });
 
+  it('says of a token that is refused where it comes from, and who makes a new one', async () => {
+    const refused = (error: string, code: string) => ({ status: 401, body: { error, code, hint: null } });
+    const next = 'an administrator makes a new one: svc user reissue-initial-token ID';
+    api.on('GET /api/me', refused('invalid token', 'auth.invalid_token'), refused('token expired', 'auth.token_expired'));
+    const whoami = async () => (await runSvc(['whoami'], { environment: login(api.url) })).stderr;
+    const invalid = `hint: the token of SVC_TOKEN is wrong, was revoked, or is of another server; ${next}\n`;
+    expect(await whoami()).toBe(`error: whoami: invalid token\n${invalid}`);
+    expect(await whoami()).toBe(`error: whoami: token expired\nhint: the token of SVC_TOKEN has expired; ${next}\n`);
+  });
+
   it('waits for Retry-After on 429 (CL-10)', async () => {
     api.on('GET /api/me', { status: 429, headers: { 'retry-after': '0' }, body: {} }, me);
     expect((await runSvc(['whoami'], { environment: login(api.url) })).code).toBe(0);

@@ -1,0 +1,18 @@
+import type { ServerSettings } from './config/server.js';
+import { CommandFailure } from './failure.js';
+
+/** A credential that the server does not take: a login is made again, but a suspended person would try in vain. */
+export function withCredentialHint(problem: CommandFailure, { credential, source }: ServerSettings): CommandFailure {
+  const { code, message, reason, exit, data } = problem;
+  const hint = credential.kind === 'login' ? loginHint(code) : tokenHint(code, source);
+  return hint === null || problem.hint !== null ? problem : new CommandFailure(code, message, { hint, reason, exit, data });
+}
+
+const loginHint = (code: string) =>
+  ['auth.oidc_failed', 'auth.token_expired', 'auth.invalid_token'].includes(code) ? 'svc login' : null;
+
+function tokenHint(code: string, source: string): string | null {
+  const next = 'an administrator makes a new one: svc user reissue-initial-token ID';
+  if (code === 'auth.token_expired') return `the token of ${source} has expired; ${next}`;
+  return code === 'auth.invalid_token' ? `the token of ${source} is wrong, was revoked, or is of another server; ${next}` : null;
+}
