@@ -8,6 +8,7 @@ import { readDatabases, readServer, readTelemetry } from './config-addresses.js'
 import { expandValues, type Reading, readToml } from './config-files.js';
 import { type AgentToml, agentToml, defaultProbesDir, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
+import { wordsOf } from './config-words.js';
 
 /** An unusable configuration; the message names the file and every wrong key. */
 export class AgentConfigError extends Error {}
@@ -127,7 +128,7 @@ function describe(issue: z.core.$ZodIssue): { key: string; what: string }[] {
       return { key, what: `unknown key ${key}${near === null ? '' : ` (did you mean ${near}?)`}` };
     });
   }
-  return [{ key: path, what: `${path}: ${issue.code === 'invalid_key' ? 'is no database or environment name' : issue.message}` }];
+  return [{ key: path, what: `${path}: ${wordsOf(issue)}` }];
 }
 
 interface Table {

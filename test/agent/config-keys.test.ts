@@ -58,12 +58,12 @@ interface Row {
 const integer = (low: number, seen: Row['seen'], fallback: unknown, good: number, means: unknown = good): Row => ({
   ...{ seen, fallback, good, means },
   bad: [
-    [low - 1, `>=${low}`],
-    [`${good}`, 'expected number'],
-    [1.5, 'expected int'],
+    [low - 1, `must be at least ${low}`],
+    [`${good}`, 'must be a number'],
+    [1.5, 'must be an integer'],
   ],
 });
-const flag = (seen: Row['seen'], good: boolean): Row => ({ seen, fallback: !good, good, bad: [['yes', 'expected boolean']] });
+const flag = (seen: Row['seen'], good: boolean): Row => ({ seen, fallback: !good, good, bad: [['yes', 'must be true or false']] });
 const file = (name: string, text: string) => {
   writeFileSync(join(directory, name), text);
   return name;
@@ -76,8 +76,8 @@ const rows: Record<string, () => Row> = {
   max_concurrent_explains: () => ({
     ...integer(0, (c) => c.maxConcurrentExplains, 2, 0),
     bad: [
-      [-1, '>=0'],
-      [11, '<=10'],
+      [-1, 'must be at least 0'],
+      [11, 'must be at most 10'],
     ],
   }),
   poll_wait_ms: () => integer(0, (c) => c.pollWaitMs, 20_000, 0),
@@ -90,9 +90,9 @@ const rows: Record<string, () => Row> = {
     fallback: ['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'migrate_status'],
     good: ['migrate_repair'],
     bad: [
-      [[], '>=1'],
-      [['vanish'], 'expected one of'],
-      ['execute_select', 'expected array'],
+      [[], 'must not be empty'],
+      [['vanish'], 'must be one of'],
+      ['execute_select', 'must be a list'],
     ],
   }),
   result_retry_secs: () => integer(0, (c) => c.resultRetryMs, 900_000, 1, 1000),
@@ -145,9 +145,9 @@ const rows: Record<string, () => Row> = {
       [['ab'.repeat(31)], 'server.trusted_keys.0: is no public key: 64 lowercase hex characters'],
       [['ab'.repeat(32), 'AB'.repeat(32)], 'server.trusted_keys.1: is no public key'],
       [[`${'ab'.repeat(32)}\n`], 'is no public key'],
-      [[7], 'expected string'],
-      ['ab'.repeat(32), 'expected array'],
-      [Array.from({ length: 65 }, () => 'ab'.repeat(32)), '<=64'],
+      [[7], 'must be a string'],
+      ['ab'.repeat(32), 'must be a list'],
+      [Array.from({ length: 65 }, () => 'ab'.repeat(32)), 'must have at most 64 entries'],
     ],
   }),
   'server.trusted_keys_file': () => ({
@@ -170,7 +170,7 @@ const rows: Record<string, () => Row> = {
   'limits.max_rows': () => integer(0, (c) => c.limits.maxRows, 10_000, 5),
   'limits.max_result_bytes': () => integer(1024, (c) => c.limits.maxResultBytes, 10_485_760, 2048),
   'limits.max_row_bytes': () => integer(1024, (c) => c.limits.maxRowBytes, 16_777_216, 2048),
-  'marker.mode': () => ({ seen: (c) => c.marker.mode, fallback: 'auto', good: 'off', bad: [['on', 'expected one of']] }),
+  'marker.mode': () => ({ seen: (c) => c.marker.mode, fallback: 'auto', good: 'off', bad: [['on', 'must be one of']] }),
   'marker.schema': () => ({
     ...{ seen: (c) => c.marker.schema, fallback: null, good: 'ops' },
     bad: [['a.b', 'is no plain identifier']],
@@ -192,7 +192,7 @@ const rows: Record<string, () => Row> = {
     bad: [
       ['here', 'must be a port, host:port'],
       ['127.0.0.1:70000', 'must be a port, host:port'],
-      [8080, 'expected string'],
+      [8080, 'must be a string'],
     ],
   }),
   'telemetry.otlp_endpoint': () => ({
@@ -208,9 +208,9 @@ const rows: Record<string, () => Row> = {
   'telemetry.sample_ratio': () => ({
     ...{ seen: (c) => c.telemetry.sampleRatio, fallback: 1, good: 0.25 },
     bad: [
-      [-0.1, '>=0'],
-      [1.1, '<=1'],
-      ['all', 'expected number'],
+      [-0.1, 'must be at least 0'],
+      [1.1, 'must be at most 1'],
+      ['all', 'must be a number'],
     ],
   }),
   'telemetry.allow_insecure': () => ({
@@ -218,8 +218,8 @@ const rows: Record<string, () => Row> = {
     with: { 'telemetry.otlp_endpoint': 'http://collector.example' },
     ...{ fallback: null, means: 'http://collector.example' },
   }),
-  'log.level': () => ({ seen: (c) => c.log.level, fallback: 'info', good: 'warn', bad: [['loud', 'expected one of']] }),
-  'log.format': () => ({ seen: (c) => c.log.format, fallback: 'text', good: 'json', bad: [['xml', 'expected one of']] }),
+  'log.level': () => ({ seen: (c) => c.log.level, fallback: 'info', good: 'warn', bad: [['loud', 'must be one of']] }),
+  'log.format': () => ({ seen: (c) => c.log.format, fallback: 'text', good: 'json', bad: [['xml', 'must be one of']] }),
   'databases.<name>.<environment>.url': () => ({
     ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@localhost/d', good: 'mysql://u:p@localhost/d' },
     bad: [
@@ -261,16 +261,16 @@ const rows: Record<string, () => Row> = {
       ['app public', 'is no list of schemas'],
       ['App', 'is no list of schemas'],
       ["app'; drop table x; --", 'is no list of schemas'],
-      [`"${'a'.repeat(1000)}"`, '<=1000'],
-      [['app'], 'expected string'],
+      [`"${'a'.repeat(1000)}"`, 'must be at most 1000 characters'],
+      [['app'], 'must be a string'],
     ],
   }),
   'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, null, 3),
   'databases.<name>.<environment>.explain_functions': () => ({
     ...{ seen: (c) => shop(c).explainFunctions, fallback: [], good: ['tax', 'billing.Net'] },
     bad: [
-      ['tax', 'expected array'],
-      [[1], 'expected string'],
+      ['tax', 'must be a list'],
+      [[1], 'must be a string'],
       [['a.b.c'], 'is no function'],
       [['tax()', 'net gross'], 'is no function'],
       [['public.pg_sleep'], 'is never planned before approval'],

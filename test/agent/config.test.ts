@@ -65,6 +65,7 @@ ${database}read_url = "\${READ:-postgresql://r@localhost/d}"`,
     ],
     ['a bad name', `${server}[databases.Shop.staging]\nurl = "postgres://h/d"`, 'databases.Shop: '],
     ['an undefined variable', `agent_id = "\${NOPE}"\n${server}${database}`, 'agent_id: environment variable NOPE is not set'],
+    ['a missing address', `[server]\nagent_token = "x"\n${database}`, 'server.url: is required'],
     ['a missing token', `[server]\nurl = "http://h"\n${database}`, 'server.agent_token: '],
     [
       'an empty token file',
