@@ -63,7 +63,12 @@ const integer = (low: number, seen: Row['seen'], fallback: unknown, good: number
     [1.5, 'must be an integer'],
   ],
 });
-const flag = (seen: Row['seen'], good: boolean): Row => ({ seen, fallback: !good, good, bad: [['yes', 'must be true or false']] });
+const flag = (seen: Row['seen'], good: boolean): Row => ({
+  seen,
+  fallback: !good,
+  good,
+  bad: [['yes', 'must be true or false']],
+});
 const file = (name: string, text: string) => {
   writeFileSync(join(directory, name), text);
   return name;
