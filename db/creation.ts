@@ -105,7 +105,9 @@ function creationStatement(
   ];
   const explained = request.explain.length > 0;
   if (explained) inserts.push(explainInsert(p, request, stored));
-  const topics: string[] = [topic.outbox, topic.request(stored.id)];
+  const topics: string[] = [topic.request(stored.id)];
+  // Lingering news is found by the publisher's own look; most of it is overtaken before.
+  if (stored.status !== 'dispatched') topics.push(topic.outbox);
   if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
   const told = outgoingInsert(p, recorder.outgoingOf(events, { request: stored, detail: detailRaw }), 'allowed');
   inserts.push(...told.parts);

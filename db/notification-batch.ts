@@ -1,8 +1,16 @@
 import type { Database } from './client.js';
 
-export const channel = 'svc';
+/** For what callers and agents wait for. */
+export const callersChannel = 'svc';
+/** For the jobs of workers: most of what is committed is no news for them, and would wake them all the same. */
+export const workersChannel = 'svc_work';
+
+export type Channel = typeof callersChannel | typeof workersChannel;
+
 const maxPayloadBytes = 7999;
 const maxPending = 10_000;
+/** What only shows how a request stands waits so long for the next NOTIFY: each wakes a session and a process per listener. */
+const longestDelayMs = 50;
 
 export interface BatchOptions {
   /** Sends NOTIFY, never inside a transaction that makes a move. */
@@ -10,28 +18,54 @@ export interface BatchOptions {
   onError?: (error: unknown) => void;
 }
 
+interface Sending extends BatchOptions {
+  sender: string;
+  channelsOf(topic: string): readonly Channel[];
+  isUrgent(topic: string): boolean;
+  /** Sends on the listening connection, which so hears itself without being woken; null while it cannot. */
+  sendOnListener(text: string, values: unknown[]): Promise<unknown> | null;
+}
+
 /** One NOTIFY runs at a time. The next carries everything committed meanwhile. */
-export function batchSender(options: BatchOptions, sender: string) {
-  const pending = new Set<string>();
+export function batchSender({ database, onError, sender, channelsOf, isUrgent, sendOnListener }: Sending) {
+  const pending = new Map<Channel, Set<string>>();
   let sending: Promise<void> | undefined;
+  let delayed: NodeJS.Timeout | undefined;
+  const onPool = (values: unknown[]) => database.query(notify, values);
+  const send = (values: unknown[]) => sendOnListener(notify, values)?.catch(() => onPool(values)) ?? onPool(values);
   const drain = async () => {
     while (pending.size > 0) {
-      const payload = takePayload(pending, sender);
-      await options.database
-        .query('select pg_notify($1, $2)', [channel, payload])
-        .catch((error: unknown) => options.onError?.(error));
+      const payloads = [...pending].map(([channel, names]) => [channel, takePayload(names, sender)] as const);
+      for (const [channel, names] of pending) if (names.size === 0) pending.delete(channel);
+      const values = [payloads.map(([channel]) => channel), payloads.map(([, payload]) => payload)];
+      await send(values).catch((error: unknown) => onError?.(error));
     }
     sending = undefined;
   };
+  const start = () => {
+    clearTimeout(delayed);
+    delayed = undefined;
+    if (pending.size > 0) sending ??= drain();
+  };
   return {
     add(topics: string[]) {
-      for (const name of topics) if (pending.size < maxPending) pending.add(name);
-      sending ??= drain();
+      for (const name of topics) for (const channel of channelsOf(name)) note(pending, channel, name);
+      if (topics.some(isUrgent)) start();
+      else delayed ??= setTimeout(start, longestDelayMs);
     },
     idle: async () => {
+      start();
       await sending;
     },
   };
+}
+
+const notify = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as news(channel, payload)';
+
+function note(pending: Map<Channel, Set<string>>, channel: Channel, name: string): void {
+  const names = pending.get(channel) ?? new Set();
+  pending.set(channel, names);
+  if (names.size < maxPending) names.add(name);
 }
 
 function takePayload(pending: Set<string>, sender: string): string {

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { sleep } from '../lib/sleep.js';
+import type pg from 'pg';
+import { keepListening, type News } from './listener.js';
 import { mutatingMigrations } from './migration-pairs.js';
-import { type BatchOptions, batchSender, channel } from './notification-batch.js';
-import { sessionOptions } from './pool.js';
+import { type BatchOptions, batchSender, type Channel, callersChannel, workersChannel } from './notification-batch.js';
 
 /** One topic per thing to wait for. A notification is only a hint: waiters query again (D15). */
 export const topic = {
@@ -27,6 +26,15 @@ export const topic = {
 } as const;
 
 const aRequest = topic.request('');
+const isUrgent = (name: string) => !name.startsWith(aRequest);
+
+const forWorkers: ReadonlySet<string> = new Set([topic.outbox, topic.deliveries, topic.cards, topic.onboardings]);
+const bothChannels: readonly Channel[] = [callersChannel, workersChannel];
+
+function channelsOf(name: string): readonly Channel[] {
+  if (name === topic.generation) return bothChannels;
+  return forWorkers.has(name) ? [workersChannel] : [callersChannel];
+}
 
 export interface Notifications {
   /** Calls `wake` on each notification of the topic, until the returned function is called. */
@@ -41,14 +49,9 @@ export interface Notifications {
 export interface NotificationOptions extends BatchOptions {
   url: string;
   applicationName: string;
+  /** Both if absent. */
+  channels?: readonly Channel[];
 }
-
-/** The longest time between setting `updated_at` and the commit: a call's database limit, with room for a suspension of thousands. */
-export const longestCommitMs = 30_000;
-/** The interval, a probe's deadline and the pause together find and replace a dead connection within 5 s (HT-102). */
-const probeEveryMs = 2000;
-const probeTimeoutMs = 2300;
-const reconnectPauseMs = 500;
 
 /** Listens on a dedicated connection, reconnects without limit, and fans notifications out in memory (OP-71). */
 export function openNotifications(options: NotificationOptions): Notifications {
@@ -67,8 +70,11 @@ export function openNotifications(options: NotificationOptions): Notifications {
   };
   // The first line of each payload. A sender has already woken its own waiters.
   const sender = randomUUID() as string;
-  const batch = batchSender(options, sender);
-  const listener = keepListening({ ...options, sender }, wakeTopic, wakeAll);
+  const channels = options.channels ?? bothChannels;
+  // Jobs of workers look by themselves every 2 s.
+  const recent = channels.includes(callersChannel) ? recentNews : null;
+  const listener = keepListening({ ...options, channels, sender, recent, wakeTopic, wakeAll });
+  const batch = batchSender({ ...options, sender, channelsOf, isUrgent, sendOnListener: listener.query });
   return {
     subscribe: (name, wake) => subscribe(subscribers, name, wake),
     watchRequests(tell) {
@@ -94,78 +100,6 @@ function subscribe(subscribers: Map<string, Set<() => void>>, name: string, wake
     waiting.delete(wake);
     if (waiting.size === 0 && subscribers.get(name) === waiting) subscribers.delete(name);
   };
-}
-
-type ListenOptions = NotificationOptions & { sender: string };
-
-function keepListening(options: ListenOptions, wakeTopic: (name: string) => void, wakeAll: () => void) {
-  const stopping = new AbortController();
-  const running = (async () => {
-    while (!stopping.signal.aborted) {
-      await listenOnce(options, stopping.signal, wakeTopic, wakeAll).catch((error: unknown) => {
-        if (!stopping.signal.aborted) options.onError?.(error);
-      });
-      await sleep(reconnectPauseMs, stopping.signal);
-    }
-  })();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-async function listenOnce(
-  options: ListenOptions,
-  signal: AbortSignal,
-  wakeTopic: (name: string) => void,
-  wakeAll: () => void,
-): Promise<void> {
-  const client = new pg.Client({
-    connectionString: options.url,
-    application_name: `${options.applicationName} listen`,
-    connectionTimeoutMillis: 3000,
-    query_timeout: probeTimeoutMs,
-    keepAlive: true,
-    options: sessionOptions(3000),
-  });
-  const broken = new Promise<never>((_, reject) => client.on('error', reject));
-  broken.catch(() => {});
-  client.on('notification', ({ payload }) => {
-    const [from, ...names] = (payload ?? '').split('\n');
-    if (from !== options.sender) names.forEach(wakeTopic);
-  });
-  try {
-    await client.connect();
-    await client.query(`listen ${channel}`);
-    wakeAll();
-    let probedAt = performance.now();
-    let news: News = new Map();
-    while (!signal.aborted) {
-      await Promise.race([sleep(probeEveryMs, signal), broken]);
-      if (signal.aborted) break;
-      const since = probedAt;
-      probedAt = performance.now();
-      const told = news;
-      news = await recentNews(client, probedAt - since + longestCommitMs);
-      topicsNotIn(told, news).forEach(wakeTopic);
-    }
-  } finally {
-    await client.end().catch(() => {});
-  }
-}
-
-/** Topics by committed state: each key is a row in one of its states. */
-type News = Map<string, string[]>;
-
-/**
- * Skips what the last probe already reported: later waiters have queried since. Waking everybody each time would cost each of a request's
- * 2,000 waiters 15 queries.
- */
-function topicsNotIn(told: News, news: News): Set<string> {
-  const fresh = [...news].filter(([key]) => !told.has(key));
-  return new Set(fresh.flatMap(([, topics]) => topics));
 }
 
 interface Recent {

@@ -1,5 +1,5 @@
 import type { Queryable } from './client.js';
-import { longestCommitMs } from './notifications.js';
+import { longestCommitMs } from './listener.js';
 import { type Parameters, parameters } from './parameters.js';
 import { newestFirst, type Place, selectKeys, unionOf } from './request-places.js';
 import { at } from './row-types.js';

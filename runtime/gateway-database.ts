@@ -3,6 +3,7 @@ import type { Config } from '../config/types.js';
 import { approvalMacs } from '../crypto/approval-macs.js';
 import type { Database } from '../db/client.js';
 import { migrate, schemaVersion } from '../db/migrate.js';
+import { callersChannel, workersChannel } from '../db/notification-batch.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
 import { openDatabase } from '../db/open-database.js';
 import { breakingSince } from '../db/schema-version.js';
@@ -60,7 +61,8 @@ export async function openGatewayDatabase(
     await database.close();
     throw error;
   }
-  const listening = openNotifications({ url, database, applicationName, onError: tell });
+  const channels = [processName === 'worker' ? workersChannel : callersChannel] as const;
+  const listening = openNotifications({ url, database, applicationName, channels, onError: tell });
   notifications = listening;
   return {
     database,

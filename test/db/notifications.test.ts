@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
+import { callersChannel, workersChannel } from '../../db/notification-batch.js';
 import { type Notifications, openNotifications, topic } from '../../db/notifications.js';
 import { openDatabase } from '../../db/open-database.js';
 import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
@@ -108,5 +109,68 @@ describe('the listening connection (OP-71, HT-102)', () => {
     const wake = woken(topic.cancels('agent-1'));
     await cancel(mute, id);
     await wake;
+  });
+});
+
+describe('what a process tells the others', () => {
+  const heardBy = (channel: typeof callersChannel | typeof workersChannel, applicationName: string) =>
+    openNotifications({ url: stored.url, database: mute, applicationName, channels: [channel] });
+  let callers: Notifications;
+  let workers: Notifications;
+  beforeAll(async () => {
+    callers = heardBy(callersChannel, 'callers');
+    workers = heardBy(workersChannel, 'workers');
+    const names = ['callers listen', 'workers listen'];
+    const text = 'select count(*)::int as count from pg_stat_activity where application_name = any($1::text[])';
+    await eventually(async () => (await mute.query<{ count: number }>(text, [names]))[0]?.count === 2);
+    // A session is there before it listens.
+    const heard = { callers: false, workers: false };
+    callers.subscribe('k:ready', () => (heard.callers = true));
+    workers.subscribe(topic.cards, () => (heard.workers = true));
+    await eventually(async () => {
+      listening.publish(['k:ready', topic.cards]);
+      return heard.callers && heard.workers;
+    });
+  });
+  afterAll(async () => {
+    await Promise.all([callers?.close(), workers?.close()]);
+  });
+
+  /** The topics that arrive until the last one does, which is sent behind all others. */
+  const arriving = async (at: Notifications, names: string[], last: string) => {
+    const arrived: string[] = [];
+    const releases = names.map((name) => at.subscribe(name, () => arrived.push(name)));
+    await new Promise<void>((resolve) => releases.push(at.subscribe(last, resolve)));
+    for (const release of releases) release();
+    return arrived;
+  };
+
+  it('reaches workers only with what their jobs wait for, and all with a new configuration', async () => {
+    const names = [topic.outcome('1'), topic.outbox];
+    const atCallers = arriving(callers, names, topic.generation);
+    const atWorkers = arriving(workers, names, topic.generation);
+    listening.publish(names);
+    listening.publish([topic.generation]);
+    expect(await atCallers).toEqual([topic.outcome('1')]);
+    expect(await atWorkers).toEqual([topic.outbox]);
+  });
+
+  it('goes out though nothing urgent follows, and again after that', async () => {
+    for (const id of ['2', '3']) {
+      const heard = new Promise<void>((resolve) => callers.subscribe(topic.request(id), resolve));
+      listening.publish([topic.request(id)]);
+      await heard;
+      listening.publish([topic.outcome(id), topic.request(id)]);
+    }
+    const heard = new Promise<void>((resolve) => callers.subscribe(topic.outcome('last'), resolve));
+    listening.publish([topic.outcome('last')]);
+    await heard;
+  });
+
+  it('goes out while the listening connection is dead', async () => {
+    const heard = new Promise<void>((resolve) => callers.subscribe(topic.outcome('4'), resolve));
+    proxy.strand();
+    listening.publish([topic.outcome('4')]);
+    await heard;
   });
 });
