@@ -33,6 +33,8 @@ const inFlightLimits = { min: 4, max: 32 };
 const sendForMs = 5000;
 const longestPauseMs = 2000;
 const shortestPauseMs = 20;
+/** News of this long shares a take, unless there is more of it than one take holds. */
+const gatherMs = 100;
 
 /** Tells workflows what was committed. Takes news, sends each request's news in version order, and deletes exactly what Temporal accepted. */
 export function createPublisher(options: PublisherOptions): Job {
@@ -40,6 +42,7 @@ export function createPublisher(options: PublisherOptions): Job {
   const inFlight = new Set<Promise<void>>();
   const window = createWindow(inFlightLimits);
   const remove = createRemover(database);
+  let gathersUntil = 0;
   return {
     name: 'publisher',
     wakeOn: topic.outbox,
@@ -49,9 +52,12 @@ export function createPublisher(options: PublisherOptions): Job {
       if (temporal.takeReturn()) await releaseHeldNews(database);
       // Waits for a quarter of the window, so that each take covers several requests.
       while (window.size - inFlight.size < window.size / 4) await Promise.race(inFlight);
+      const gathersMs = gathersUntil - performance.now();
+      if (gathersMs > 0) return gathersMs;
       const dueInMs = (await nextNewsInMs(database)) ?? longestPauseMs;
       if (dueInMs > 0) return Math.min(longestPauseMs, Math.max(shortestPauseMs, dueInMs));
-      const taken = await database.transaction((tx) => takeNews(tx, Math.max(1, window.size - inFlight.size)));
+      const room = Math.max(1, window.size - inFlight.size);
+      const taken = await database.transaction((tx) => takeNews(tx, room));
       const takenAt = performance.now();
       for (const one of taken) {
         const sending: Promise<void> = publish(options, one, { remove, usable, takenAt, window }).finally(() =>
@@ -59,7 +65,9 @@ export function createPublisher(options: PublisherOptions): Job {
         );
         inFlight.add(sending);
       }
-      return taken.length > 0 ? 0 : shortestPauseMs;
+      if (taken.length === room) return 0;
+      gathersUntil = takenAt + gatherMs;
+      return gatherMs;
     },
     async finish() {
       await Promise.all(inFlight);
