@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config/types.js';
 import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Database, Vouched } from '../db/client.js';
+import { clockFrom } from '../db/clock.js';
 import { findCredentials, type StoredCredential } from '../db/credentials.js';
 import type { Actor } from '../domain/audit/draft.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
@@ -130,5 +131,5 @@ function judgeFound(
   const caller = storedCaller(found, generation.shared.auth, jwt);
   if (caller === 'no_roles') return refused('auth.no_roles_resolved', 'insufficient permissions', caller);
   if (caller === 'scope_ceiling') return refused('auth.insufficient_scope', 'insufficient permissions', caller);
-  return { caller, expiresAt, word };
+  return { caller, expiresAt, word, clock: clockFrom(found.now) };
 }

@@ -26,6 +26,8 @@ export interface Admitted {
   expiresAt: number | null;
   /** Of a JWT, and of a session that was made from one. */
   word: ProviderWord | null;
+  /** PostgreSQL's clock, where it was read with the credential. */
+  clock?: () => number;
 }
 
 /** What a credential resolves to. */

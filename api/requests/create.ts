@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
 import type { Database, Transaction } from '../../db/client.js';
+import { clockFrom } from '../../db/clock.js';
 import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
 import { isoOrNull } from '../../db/row-types.js';
@@ -36,7 +37,7 @@ import { judgeSqlDetail } from './sql-detail.js';
 /** What a creation needs of a call, whichever way it came. */
 export type CreateCall = Pick<
   Call<undefined, undefined, z.output<typeof creationBody>>,
-  'caller' | 'actor' | 'body' | 'bodyBytes' | 'generation' | 'signal'
+  'caller' | 'actor' | 'body' | 'bodyBytes' | 'generation' | 'signal' | 'clock'
 >;
 
 export const creationPermissions = [
@@ -77,7 +78,10 @@ function replay({ fingerprint, request }: Existing, asked: string): Reply {
 async function makeRequest(call: CreateCall, services: Services, input: CreationInput, times: CreationTimes): Promise<Reply> {
   await refuseAboveBacklog(services);
   const accept = async () => {
-    const [request, clock] = await Promise.all([judgeCreation(call, services, input, times), readClock(services.database)]);
+    const [request, clock] = await Promise.all([
+      judgeCreation(call, services, input, times),
+      call.clock ?? readClock(services.database),
+    ]);
     return store(services, request, clock());
   };
   return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
@@ -154,12 +158,7 @@ function checkPolicy(input: CreationInput, { policy, approval }: Pick<NewRequest
     throw invalid('the workflow has no approval steps', 'body.require_approval');
 }
 
-/** Postgres's clock, read once: it goes on by this process's own time. */
-async function readClock(database: Database): Promise<() => number> {
-  const now = await creationInstant(database);
-  const readAt = performance.now();
-  return () => now + Math.floor(performance.now() - readAt);
-}
+const readClock = async (database: Database) => clockFrom(await creationInstant(database));
 
 async function store(services: Services, request: NewRequest, now: number): Promise<Reply> {
   const { database } = services;
