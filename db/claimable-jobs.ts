@@ -1,8 +1,10 @@
 import type { Operation } from '../domain/policies.js';
 import { markerFormOf, type Scope } from './agents.js';
-import type { Queryable } from './client.js';
+import type { Queryable, Vouched } from './client.js';
 import { type ExplainWork, explainWork } from './dry-run-jobs.js';
 import { dispatchEnd, mutatingMigrations } from './migration-pairs.js';
+import { type ClaimFacts, claimFactsOf } from './move-facts.js';
+import { type FoundState, foundColumns, foundIn, type MoveRow } from './request-state.js';
 
 export interface Job {
   id: string;
@@ -26,6 +28,7 @@ const fromClaimable = `from requests r
 const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
 
 interface Claimant {
+  id: string;
   scopes: Scope[];
   operations: string[];
   features: string[];
@@ -35,7 +38,7 @@ interface Claimant {
  * Dispatched requests that this agent could claim, oldest dispatch first (AG-17), and at most the first migration in line per pair.
  * Offering claims nothing (AG-18).
  */
-const claimable = `with ready as (
+const claimable = (columns: string) => `with ready as (
        (select r.id, r.dispatched_at ${fromClaimable} and r.operation not in ${mutatingMigrations} and r.dispatch_deadline > clock_timestamp()
         order by r.dispatched_at, r.id limit $6)
        union all select id, dispatched_at from (
@@ -44,26 +47,57 @@ const claimable = `with ready as (
          ${fromClaimable} and r.operation in ${mutatingMigrations} and ${dispatchEnd} > clock_timestamp()
        ) as line where ahead = 0
      )
-     select r.id, r.requester as created_by, r.operation, r.environment, r.database, r.detail, r.fence
-     from ready join requests r using (id) order by ready.dispatched_at, r.id limit $6`;
+     select ${columns} from ready join requests r using (id) order by ready.dispatched_at, r.id limit $6`;
+
+const jobColumns = 'r.id, r.requester as created_by, r.operation, r.environment, r.database, r.detail, r.fence';
 
 /** At most `limit` jobs. */
 export function listJobs(db: Queryable, agent: Claimant, limit: number): Promise<Job[]> {
-  return db.query<Job>(claimable, valuesOf(agent, limit));
+  return db.query<Job>(claimable(jobColumns), valuesOf(agent, limit));
 }
+
+/** A job, and its request as a claim is judged on it if it is to be claimed at once. */
+export type FoundJob = Job & { found?: FoundState<ClaimFacts> };
 
 export interface Work extends ExplainWork {
-  jobs: Job[];
+  jobs: FoundJob[];
 }
 
+interface Limits {
+  jobs: number;
+  explains: number;
+}
+
+const explaining = explainWork({ databases: '$1', environments: '$2', limit: '$9' });
+
 /** The same with what there is to explain, in one statement. */
-export async function findWork(db: Queryable, agent: Claimant, limits: { jobs: number; explains: number }): Promise<Work> {
+export async function findWork(db: Queryable, agent: Claimant, limits: Limits): Promise<Work> {
   const [row] = await db.query<Work>(
-    `select coalesce((select json_agg(job) from (${claimable}) as job), '[]') as jobs, ${explainWork({ databases: '$1', environments: '$2', limit: '$9' })}`,
+    `select coalesce((select json_agg(job) from (${claimable(jobColumns)}) as job), '[]') as jobs, ${explaining}`,
     [...valuesOf(agent, limits.jobs), limits.explains],
   );
   if (row === undefined) throw new Error('select without a row');
   return row;
+}
+
+/** The same for a poll that claims what it finds, so that the claim need not read it again. */
+export async function findToClaim(db: Vouched, agent: Claimant, limits: Limits): Promise<Work> {
+  const rows = await db.query<ExplainWork & (MoveRow | { id: null })>(
+    `select explain.*, job.* from (select ${explaining}) as explain left join (${claimable(foundColumns(claimFactsOf('$10', null)))}) as job on true
+     order by job."dispatchedAt", job.id`,
+    [...valuesOf(agent, limits.jobs), limits.explains, agent.id],
+  );
+  const [first] = rows;
+  if (first === undefined) throw new Error('select without a row');
+  const jobs = rows.flatMap(({ dryRuns: _, preflightWaits: __, ...row }) => {
+    return row.id === null ? [] : [foundJob(foundIn<ClaimFacts>(row as MoveRow, db.macs))];
+  });
+  return { jobs, dryRuns: first.dryRuns, preflightWaits: first.preflightWaits };
+}
+
+function foundJob(found: FoundState<ClaimFacts>): FoundJob {
+  const { id, requester, operation, environment, database, detail, fence } = found.request;
+  return { id, created_by: requester, operation, environment, database, detail, fence, found };
 }
 
 function valuesOf({ scopes, operations, features }: Claimant, limit: number): unknown[] {

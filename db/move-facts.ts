@@ -30,11 +30,17 @@ export const dispatchFacts: FactsQuery = { sql: `json_build_object(${dispatchPai
 
 /** Yields `ClaimFacts`. */
 export const claimFacts = (agentId: string, claimId: string | null): FactsQuery => ({
-  sql: `(select json_build_object(${dispatchPairs},
-      'known', a.id is not null, 'scopes', coalesce(a.scopes, '[]'), 'operations', coalesce(a.operations, '{}'), 'features', coalesce(a.features, '{}'),
-      'signingKeyId', ${signingKeyIdFor('a.key_id')},
-      'repeated', (select json_build_object('requestId', e.request_id, 'agentId', e.agent_id, 'running', e.status = 'running', 'answer', e.claim_answer)
-        from executions e where e.claim_id = $3))
-    from (select 1) as one left join agents a on a.id = $2)`,
+  sql: claimFactsOf('$2', '$3'),
   values: [agentId, claimId],
 });
+
+/** The same as SQL, for a claim of the agent by this id, or without an id. */
+export const claimFactsOf = (agent: string, claim: string | null): string => `(select json_build_object(${dispatchPairs},
+      'known', a.id is not null, 'scopes', coalesce(a.scopes, '[]'), 'operations', coalesce(a.operations, '{}'), 'features', coalesce(a.features, '{}'),
+      'signingKeyId', ${signingKeyIdFor('a.key_id')},
+      'repeated', ${claim === null ? 'null' : repeated(claim)})
+    from (select 1) as one left join agents a on a.id = ${agent})`;
+
+const repeated = (claim: string) =>
+  `(select json_build_object('requestId', e.request_id, 'agentId', e.agent_id, 'running', e.status = 'running', 'answer', e.claim_answer)
+        from executions e where e.claim_id = ${claim})`;

@@ -26,7 +26,7 @@ type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' 
   decisions: (Decision & { id: string; mac: string | null })[];
   executions: Execution[];
 };
-type MoveRow = Row & { facts: unknown; rowVersion: string };
+export type MoveRow = Row & { facts: unknown; rowVersion: string };
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 
@@ -46,8 +46,13 @@ const parts = `coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'step',
     'marker', e.marker, 'markerForm', e.marker_form, 'status', e.status, 'lost', e.lost, 'unresolved', e.unresolved, 'leaseExpiresAt', ${ms('e.lease_expires_at')},
     'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;
 
-const texts = (further: string, detail = 'r.detail') =>
-  `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${requestColumns(detail)}, ${parts}${further} from requests r`;
+const columns = (further: string, detail = 'r.detail') =>
+  `${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${requestColumns(detail)}, ${parts}${further}`;
+
+const texts = (further: string, detail?: string) => `select ${columns(further, detail)} from requests r`;
+
+/** What `foundIn` reads of request `r`, with the facts of this SQL. */
+export const foundColumns = (facts: string) => columns(`, r.xmin::text as "rowVersion", ${facts} as facts`);
 
 /** One request with everything that a move is judged on, any extra columns, and Postgres's instant; undefined if the id is not stored. */
 export async function findState(
@@ -85,11 +90,14 @@ export async function readState<Facts>(
 ): Promise<FoundState<Facts> | undefined> {
   const [id, condition] =
     typeof by === 'string' ? [by, 'r.id = $1'] : [by.execution, 'r.id = (select request_id from executions where id = $1)'];
-  const further = `, r.xmin::text as "rowVersion", ${facts?.sql ?? 'null'} as facts`;
-  const [row] = await db.query<MoveRow>(`${texts(further)} where ${condition}`, [id, ...(facts?.values ?? [])]);
-  if (row === undefined) return undefined;
-  const { facts: found, rowVersion, ...state } = row;
-  return { request: lookedAt(state, db.macs), now: state.now, facts: found as Facts, rowVersion };
+  const text = `select ${foundColumns(facts?.sql ?? 'null')} from requests r where ${condition}`;
+  const [row] = await db.query<MoveRow>(text, [id, ...(facts?.values ?? [])]);
+  return row && foundIn<Facts>(row, db.macs);
+}
+
+/** A row of `foundColumns`. */
+export function foundIn<Facts>({ facts, rowVersion, ...state }: MoveRow, macs: ApprovalMacs): FoundState<Facts> {
+  return { request: lookedAt(state, macs), now: state.now, facts: facts as Facts, rowVersion };
 }
 
 /** Locks a user's open requests in order of id (architecture section 3); `bytes` is the length of each text. */

@@ -4,6 +4,7 @@ import type { Queryable } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { type ClaimFacts, claimFacts } from '../../db/move-facts.js';
+import type { FoundState } from '../../db/request-state.js';
 import { forbidden, GatewayError, invalid, notFound, outOfScope, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
@@ -24,6 +25,8 @@ type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined
 /** One claim, by its own call or by a poll. */
 export interface Claiming {
   requestId: string;
+  /** The request, if it has been read already. */
+  found?: FoundState<ClaimFacts> | undefined;
   /** Null: a repeated claim is refused (AG-36). */
   claimId: string | null;
   /** The instance whose poll claims; null for a claim by its own call. */
@@ -71,7 +74,7 @@ function repeatedAnswer({ caller }: Claimant, requestId: string, { repeated }: C
 
 /** Claims by the checks AG-28 to AG-35; resolves with the answer's exact bytes, or throws the refusal. */
 export async function commitClaim(call: Claimant, services: Services, claiming: Claiming): Promise<string> {
-  const { requestId, claimId, pollInstance, leaseFloorMs } = claiming;
+  const { requestId, found, claimId, pollInstance, leaseFloorMs } = claiming;
   const executionId = randomUUID();
   const decide = async (request: StoredRequest, now: number, context: ClaimFacts, db: Queryable) => {
     checkContext(call, context, request);
@@ -90,7 +93,7 @@ export async function commitClaim(call: Claimant, services: Services, claiming: 
     const { tokenId } = agentOf(call.caller);
     return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId, pollInstance } };
   };
-  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, pair: true };
+  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, pair: true, found };
   const moved = await commitMove(services, () => moveAtOnce(services.database, requestId, decide, how));
   return moved.claim?.answer ?? repeatedAnswer(call, requestId, moved.facts) ?? '';
 }

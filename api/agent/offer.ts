@@ -1,7 +1,7 @@
 import { signExplainToken } from '../../crypto/explain-token.js';
 import type { AgentReport } from '../../db/agents.js';
-import { findWork, type Job, listJobs, type Work } from '../../db/claimable-jobs.js';
-import type { Queryable } from '../../db/client.js';
+import { type FoundJob, findToClaim, findWork, listJobs, type Work } from '../../db/claimable-jobs.js';
+import type { Vouched } from '../../db/client.js';
 import type { DryRunOffer } from '../../db/dry-run-jobs.js';
 import { markOffered } from '../../db/migration-pairs.js';
 import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';
@@ -12,10 +12,12 @@ import type { Services } from '../context.js';
 export interface Wanted {
   jobs: number;
   explains: number;
+  /** Whether what is found is to be claimed. */
+  claim: boolean;
 }
 
 export interface Offer {
-  jobs: Job[];
+  jobs: FoundJob[];
   /** The answers of claims by the poll (AG-80). */
   claims: string[];
   dryRuns: DryRunOffer[];
@@ -31,9 +33,10 @@ export interface SignedPreflight extends PreflightClaim {
 export const nothingOffered: Offer = { jobs: [], claims: [], dryRuns: [], preflights: [], cancelled: [] };
 
 /** What waits for the agent. A fault of EXPLAIN jobs must not keep it from its jobs (AG-22). */
-export function lookForWork({ database, log }: Services, db: Queryable, report: AgentReport, wanted: Wanted): Promise<Work> {
-  return findWork(db, report, wanted).catch(async (error: unknown) => {
-    const jobs = await listJobs(database, report, wanted.jobs);
+export function lookForWork({ log }: Services, db: Vouched, report: AgentReport, wanted: Wanted): Promise<Work> {
+  const found = wanted.claim ? findToClaim(db, report, wanted) : findWork(db, report, wanted);
+  return found.catch(async (error: unknown) => {
+    const jobs = await listJobs(db, report, wanted.jobs);
     log.warn({ error: String(error) }, 'explain jobs not offered');
     return { jobs, dryRuns: [], preflightWaits: false };
   });
@@ -75,7 +78,7 @@ async function takePreflights(services: Services, report: AgentReport, room: num
 }
 
 /** AG-21. */
-function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: Job[], dryRuns: DryRunOffer[]): number {
+function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: FoundJob[], dryRuns: DryRunOffer[]): number {
   const slots = report.maxConcurrent - report.inFlight - report.inFlightPreflight - jobs.length;
   return Math.min(wanted.explains - dryRuns.length, slots);
 }

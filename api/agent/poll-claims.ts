@@ -1,5 +1,5 @@
 import type { AgentReport, PollAnswers } from '../../db/agents.js';
-import { type Job, listJobs } from '../../db/claimable-jobs.js';
+import { type FoundJob, listJobs } from '../../db/claimable-jobs.js';
 import { GatewayError } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { type Claimant, commitClaim } from './claim.js';
@@ -8,14 +8,14 @@ export interface Claimed {
   /** The exact answers of the claims (AG-39). */
   claims: string[];
   /** What could not be claimed because of a fault; what another agent took is left out. */
-  jobs: Job[];
+  jobs: FoundJob[];
 }
 
 /** What a poll has found, and who asks for it. */
 export interface Found {
   report: AgentReport;
   /** Oldest dispatch first. */
-  jobs: readonly Job[];
+  jobs: readonly FoundJob[];
   /** How many more to find if other agents took all of these. */
   limit: number;
   leaseFloorMs: number;
@@ -50,7 +50,7 @@ async function claimSome(
   const fillSlot = async () => {
     for (let job = left.shift(); job !== undefined; job = left.shift()) {
       try {
-        const terms = { requestId: job.id, claimId: null, pollInstance: report.instanceId, leaseFloorMs };
+        const terms = { requestId: job.id, found: job.found, claimId: null, pollInstance: report.instanceId, leaseFloorMs };
         claimed.claims.push(await commitClaim(call, services, terms));
         return;
       } catch (error) {

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { type AgentReport, insertAgent, type PollAnswers, touchAgent, updateAgent } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
-import type { Queryable } from '../../db/client.js';
+import type { Work } from '../../db/claimable-jobs.js';
+import type { Vouched } from '../../db/client.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
 import { splitByScopes } from '../../domain/agent-scopes.js';
@@ -16,11 +17,9 @@ import { isEmpty, lookForWork, nothingOffered, type Offer, offer } from './offer
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered, lostClaims } from './poll-claims.js';
 import { type SchemaAsks, takeAsks, wantedSchemas } from './snapshot-asks.js';
+import { takePlace, type WaitingPolls } from './waiting-polls.js';
 
 type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
-
-/** Waiting polls of one token in this process, oldest first (AG-24). */
-export type WaitingPolls = Map<string, (() => void)[]>;
 
 /** What this process remembers of polls. */
 export interface PollMemory {
@@ -36,8 +35,6 @@ export interface PollMemory {
   claimWithinMs: number;
 }
 
-const maxWaitingPolls = 4;
-
 /** `POST /api/agent/poll` (AG-12 to AG-26): records what the agent reports, then offers jobs, waiting for one if the agent asks for it. */
 export async function pollJobs(call: PollCall, services: Services, memory: PollMemory) {
   const { holding, instance_id: instanceId = null } = call.body;
@@ -49,22 +46,32 @@ export async function pollJobs(call: PollCall, services: Services, memory: PollM
   }
 }
 
+/** What the record of the poll brings. Its answer does not wait then. */
+interface Told {
+  /** Schemas that the agent must send. */
+  schemas: ReturnType<typeof takeAsks>;
+  /** Answers of claims that it did not get. */
+  lost: string[];
+}
+
 async function answerPoll(call: PollCall, services: Services, memory: PollMemory, cancels: CancelWatch) {
   const { served, refused } = splitByScopes(agentOf(call.caller).agentScopes, call.body.capabilities.scopes);
   const report = agentReport(call, served);
-  const known = await record(call, services, report);
-  cancels.found(known.cancelled);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
-  const schemas = none ? [] : takeAsks(memory.asks, known.stale, performance.now());
-  // A draining agent or server gets these too: nobody else can end them.
-  const lost = upgradeRequired ? [] : lostClaims(known, report);
-  // An agent that must send a schema, or that lost a claim, gets its answer immediately.
-  const waitMs = schemas.length + lost.length > 0 ? 0 : Math.min(call.body.wait_ms, maxWaitMs);
-  const loaded = { ...report, inFlight: report.inFlight + lost.length };
-  const offered = none ? nothingOffered : await waitForOffer(call, services, loaded, { memory, waitMs, cancels });
+  const told: Told = { schemas: [], lost: [] };
+  const begin = async (look?: (db: Vouched) => Promise<Work>) => {
+    const [known, work] = await record(call, services, report, look);
+    cancels.found(known.cancelled);
+    if (!none) told.schemas = takeAsks(memory.asks, known.stale, performance.now());
+    // A draining agent or server gets these too: nobody else can end them.
+    if (!upgradeRequired) told.lost = lostClaims(known, report);
+    return work;
+  };
+  const offered = await waitForOffer(call, services, { report, none, memory, cancels, told, begin });
   const { jobs, claims, dryRuns, preflights, cancelled } = offered;
+  const { lost, schemas } = told;
   return {
     jobs,
     claims: [...lost, ...claims].map((answer) => JSON.parse(answer)),
@@ -98,10 +105,17 @@ function agentReport(call: PollCall, scopes: AgentReport['scopes']): AgentReport
   };
 }
 
-async function record(call: PollCall, services: Services, report: AgentReport): Promise<PollAnswers> {
+/** The record of the poll and the first look for work share a round trip. */
+async function record(
+  call: PollCall,
+  services: Services,
+  report: AgentReport,
+  look: (db: Vouched) => Promise<Work> = async () => nothingThere,
+): Promise<[PollAnswers, Work]> {
   const questions = { wanted: wantedSchemas(call.generation, report), holding: call.body.holding, claims: call.body.claim };
-  const known = await updateAgent(services.database, report, questions);
-  if (known !== null) return known;
+  const both = (db: Vouched) => Promise.all([updateAgent(db, report, questions), look(db)]);
+  const [known, work] = await services.database.together(both);
+  if (known !== null) return [known, work];
   const current = (await services.signingKeys.publicKeys()).find(({ status }) => status === 'current');
   await services.database.transaction(async (tx) => {
     if (!(await insertAgent(tx, report, current?.keyId ?? null))) return;
@@ -117,19 +131,32 @@ async function record(call: PollCall, services: Services, report: AgentReport): 
       },
     ]);
   });
-  return { stale: [], cancelled: [], unheld: [] };
+  return [{ stale: [], cancelled: [], unheld: [] }, work];
 }
 
-async function waitForOffer(
-  call: PollCall,
-  services: Services,
-  report: AgentReport,
-  { memory, waitMs, cancels }: { memory: PollMemory; waitMs: number; cancels: CancelWatch },
-): Promise<Offer> {
-  const wanted = { jobs: Math.min(call.body.limit, maxJobs), explains: Math.min(call.body.explain_limit, maxExplains) };
-  if (wanted.jobs + wanted.explains + waitMs + call.body.holding.length === 0) return nothingOffered;
+const nothingThere: Work = { jobs: [], dryRuns: [], preflightWaits: false };
+
+interface Waiting {
+  report: AgentReport;
+  /** The agent gets no work. */
+  none: boolean;
+  memory: PollMemory;
+  cancels: CancelWatch;
+  told: Told;
+  /** Records the poll, with its first look. */
+  begin(look?: (db: Vouched) => Promise<Work>): Promise<Work>;
+}
+
+async function waitForOffer(call: PollCall, services: Services, waiting: Waiting): Promise<Offer> {
+  const { report, none, memory, cancels, told, begin } = waiting;
+  const { limit, explain_limit: explains, claim, wait_ms: waitMs, holding } = call.body;
+  const wanted = { jobs: Math.min(limit, maxJobs), explains: Math.min(explains, maxExplains), claim };
+  if (none || wanted.jobs + wanted.explains + waitMs + holding.length === 0) {
+    await begin();
+    return nothingOffered;
+  }
   const ended = new AbortController();
-  const leave = waitMs > 0 ? takePlace(memory.waiting, call.caller.id, () => ended.abort()) : () => {};
+  let leave = () => {};
   const started = performance.now();
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
@@ -137,19 +164,23 @@ async function waitForOffer(
       ...report.scopes.map(({ database, environment }) => topic.jobs(database, environment)),
       topic.cancels(report.id),
     ];
-    const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async (woken) => {
-      const look = (db: Queryable) => lookForWork(services, db, report, wanted);
-      const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await look(services.database)];
+    const offered = await longPoll(waiter, services, { topics, ms: Math.min(waitMs, maxWaitMs) }, async (woken) => {
+      const look = (db: Vouched) => lookForWork(services, db, report, wanted);
+      const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
       // If the token was narrowed during the wait, the agent must poll again.
       if (!sameScopes(now, call.caller)) return nothingOffered;
       // A claimed job is lost if the client is gone (HT-104).
       const mayClaim = () => !waiter.signal.aborted && !services.lifecycle.draining;
-      const [found, cancelled] = await Promise.all([offer(services, report, { wanted, work }, mayClaim), cancels.take()]);
-      const claiming = { ...memory, report, jobs: found.jobs, limit: wanted.jobs };
+      const loaded = { ...report, inFlight: report.inFlight + told.lost.length };
+      const [found, cancelled] = await Promise.all([offer(services, loaded, { wanted, work }, mayClaim), cancels.take()]);
+      const claiming = { ...memory, report: loaded, jobs: found.jobs, limit: wanted.jobs };
       const isThere = performance.now() - started < memory.claimWithinMs;
       const claims = call.body.claim && isThere && found.jobs.length > 0 && mayClaim();
       const all = { ...found, ...(claims ? await claimOffered(call, services, claiming) : {}), cancelled };
-      return isEmpty(all) ? null : all;
+      // An agent that must send a schema, or that lost a claim, gets its answer immediately.
+      if (!isEmpty(all) || told.schemas.length + told.lost.length > 0) return all;
+      if (!woken && waitMs > 0) leave = takePlace(memory.waiting, call.caller.id, () => ended.abort());
+      return null;
     });
     if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;
@@ -161,19 +192,6 @@ async function waitForOffer(
 
 const sameScopes = (now: Caller, before: Caller) =>
   JSON.stringify(agentOf(now).agentScopes) === JSON.stringify(agentOf(before).agentScopes);
-
-/** A token's fifth waiting poll ends its oldest, which answers with empty lists. */
-function takePlace(waiting: WaitingPolls, agentId: string, end: () => void): () => void {
-  const places = waiting.get(agentId) ?? [];
-  waiting.set(agentId, places);
-  places.push(end);
-  if (places.length > maxWaitingPolls) places.shift()?.();
-  return () => {
-    const place = places.indexOf(end);
-    if (place >= 0) places.splice(place, 1);
-    if (places.length === 0 && waiting.get(agentId) === places) waiting.delete(agentId);
-  };
-}
 
 /** The answer does not wait for this write: the agent's next poll repeats it within milliseconds. */
 function touchLater(services: Services, agentId: string): void {
