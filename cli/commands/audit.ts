@@ -79,7 +79,9 @@ function auditTable(context: Context, events: readonly JsonText[], hasSubject: b
   const rows = events.map((event) => {
     const text = (key: string) => visible(event.get(key)?.string() ?? '');
     const place = text('database_name') && `${text('database_name')}/${text('environment')}`;
-    const subject = text('request_id') || [text('resource_type'), text('resource_id')].filter(Boolean).join(' ');
+    // On a terminal as short as commands take it: a longer one would be cut to less.
+    const request = style.isTerminal ? text('request_id').slice(0, 8) : text('request_id');
+    const subject = request || [text('resource_type'), text('resource_id')].filter(Boolean).join(' ');
     return [
       event.get('seq')?.kind === 'number' ? event.get('seq')!.text : '',
       logInstant(text('created_at'), style),

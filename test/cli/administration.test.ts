@@ -20,6 +20,18 @@ const token = {
 };
 
 describe('tokens', () => {
+  it('lists them without the columns in which none has anything', async () => {
+    const listed = { ...token, token_prefix: '8f01c2d3', status: 'active', name: null, agent_scopes: [], created_at: 'then' };
+    const header = async (...tokens: object[]) => {
+      api.on('GET /api/tokens', { body: { tokens } });
+      return (await svc('token', 'list')).stdout.split('\n', 1)[0]!.trim().split(/ {2,}/);
+    };
+    const [first, last] = [['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT'], ['CREATED']];
+    expect(await header(listed)).toEqual([...first, ...last]);
+    const full = { name: 'ci', scope_ceiling: { roles: ['requester'] }, agent_scopes: ['shop/*'], expires_at: 'soon' };
+    expect(await header(listed, { ...listed, ...full })).toEqual([...first, 'NAME', 'ROLES', 'SCOPES', 'EXPIRES', ...last]);
+  });
+
   it('makes a token for oneself and prints it alone on stdout (CL-02)', async () => {
     api.on('GET /api/me', { body: { subject_id: 'alice' } }).on('POST /api/tokens', { status: 201, body: token });
     const result = await svc('token', 'create', '--scope-roles', 'requester,dba', '--name', 'ci', '--expires', '7d');
@@ -268,6 +280,15 @@ describe('audit', () => {
       until: '2026-05-09T23:59:59Z',
       database: 'app',
     });
+  });
+
+  it('names a request by eight characters on a terminal, by all of them elsewhere', async () => {
+    const request_id = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
+    api.on('GET /api/audit/events', { body: { events: [{ ...event, request_id }], total: 1, limit: 50, offset: 0 } });
+    const environment = login(api.url);
+    expect((await runSvc(['audit'], { environment })).stdout).toContain(request_id);
+    const shown = (await runSvc(['audit', '--no-pager', '--no-color'], { environment, terminal: true })).stdout;
+    expect(shown).toMatch(/ 4f0c9d0e$/m);
   });
 
   it('says of how many, and when that is an estimate', async () => {
