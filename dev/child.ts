@@ -1,5 +1,5 @@
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { waitUntil, within } from '../lib/deadline.js';
@@ -14,8 +14,6 @@ export interface ChildOptions {
   deathSignal: 'SIGINT' | 'SIGTERM' | 'SIGKILL';
   environment?: NodeJS.ProcessEnv;
   cwd?: string;
-  /** Gives other processes priority when all share one machine: Temporal and the worker are not on the path of a request. */
-  yields?: boolean;
   /** Runs as this user; only root may set it. */
   user?: { uid: number; gid: number } | null;
 }
@@ -29,6 +27,8 @@ export interface Child {
   hasSucceeded(): boolean;
   /** Settles with a description of the end, such as `exit code 1`; never rejects. */
   exited: Promise<string>;
+  /** From now on other processes go first. */
+  giveWay(): void;
   /** Sends `signal`, then SIGKILL after `graceMs`, and waits for the end. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
 }
@@ -52,7 +52,6 @@ export function startChild(options: ChildOptions): Child {
     ...(leashed && options.user ? options.user : {}),
   });
   closeSync(log);
-  if (options.yields && process_.pid !== undefined) giveWay(process_.pid);
   return supervise(options, process_);
 }
 
@@ -76,12 +75,13 @@ export async function waitUntilReady(
 const niceness = 15;
 
 /**
- * Each child is its own session, and Linux may divide the processor among sessions before it looks at processes, so this lowers
- * both.
+ * Each child is its own session, and Linux may divide the processor among sessions before it looks at threads, each of which has a priority there, so
+ * this lowers both.
  */
 function giveWay(pid: number): void {
   try {
-    setPriority(pid, niceness);
+    const threads = `/proc/${pid}/task`;
+    for (const id of existsSync(threads) ? readdirSync(threads) : [pid]) setPriority(Number(id), niceness);
     if (existsSync(`/proc/${pid}/autogroup`)) writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
   } catch {
     // The child has ended, or the system refuses: it keeps normal priority.
@@ -117,7 +117,9 @@ function supervise(options: ChildOptions, child: ChildProcess): Child {
     await exited;
   };
   const { name, logFile } = options;
-  return { name, pid: child.pid ?? 0, logFile, hasExited: () => ended, hasSucceeded: () => succeeded, exited, stop };
+  const pid = child.pid ?? 0;
+  const yields = () => void (pid !== 0 && giveWay(pid));
+  return { name, pid, logFile, hasExited: () => ended, hasSucceeded: () => succeeded, exited, giveWay: yields, stop };
 }
 
 /** The kernel tells only of deaths after `setpriv` has asked, so the child then looks whether its parent is still there. */

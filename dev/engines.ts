@@ -48,11 +48,10 @@ export async function addTemporal(session: Session, layout: Layout, uiPort: numb
     dbFile: layout.temporalDb,
     uiPort,
     logFile: join(layout.run, 'temporal.log'),
-    yields: true,
     signal: session.signal,
     report: report.line,
   });
-  session.add(server);
+  session.add({ ...server, yields: true });
   done(`${server.address}, UI ${server.uiUrl}, program from ${origin}`);
   return server;
 }

@@ -28,8 +28,7 @@ export interface AgentPlan {
   prepare(): Promise<void>;
 }
 
-/** On two cores with 25 busy processes the worker, which yields, took more than 90 s. */
-const startWaitMs = 180_000;
+const startWaitMs = 90_000;
 
 /** Starts server, worker and agent as child processes of the session and waits until each is ready. */
 export async function addGateway(session: Session, layout: Layout, plan: GatewayPlan, report: Report): Promise<void> {
@@ -48,6 +47,7 @@ export async function addGateway(session: Session, layout: Layout, plan: Gateway
   if (agent !== null) await addAgent(session, layout, agent, report);
   if (workerUrl !== null) await until('worker', () => answersOk(`${workerUrl}/ready`));
   await waitFor('the gateway', startWaitMs, session.signal, () => answersOk(`${plan.serverUrl}/ready`));
+  session.giveWay();
   workerDone(workerUrl ?? '');
 }
 
@@ -82,9 +82,9 @@ function addProgram(session: Session, layout: Layout, { name, args, environment,
     args: [launcher, ...args],
     logFile: logOf(layout, name),
     deathSignal: 'SIGKILL',
-    yields: name === 'worker',
     environment,
   };
   const child = startChild(options);
-  session.add({ child, stop: () => child.stop('SIGTERM', graceMs) });
+  const part = { child, stop: () => child.stop('SIGTERM', graceMs) };
+  session.add(name === 'worker' ? { ...part, yields: true } : part);
 }

@@ -6,6 +6,8 @@ export interface Part {
   child: Child;
   /** Ends it at once, without a clean stop; SIGKILL if absent. */
   killSignal?: 'SIGQUIT';
+  /** It is not on the path of a request: once all are ready, the others go first. */
+  yields?: true;
   stop(): Promise<void>;
 }
 
@@ -16,6 +18,8 @@ export interface Session {
   /** Why it ends: a dead part, with the end of its log; null = on request. */
   failure(): string | null;
   add(part: Part): void;
+  /** Lets the parts that yield do so. On a busy machine, one that yields while it starts may never get to the end of it. */
+  giveWay(): void;
   /** Runs `release` after the last part has stopped. */
   atEnd(release: () => void): void;
   /** Waits for all. When one fails the session ends, and this throws once the others have settled. */
@@ -52,6 +56,9 @@ export function createSession(): Session {
     await Promise.allSettled(work);
     return (await Promise.all(work)) as T;
   };
+  const giveWay = () => {
+    for (const { child, yields } of parts) if (yields) child.giveWay();
+  };
   const kill = () => {
     for (const { child, killSignal = 'SIGKILL' } of parts) void child.stop(killSignal, 1000);
   };
@@ -59,6 +66,7 @@ export function createSession(): Session {
     signal: ending.signal,
     failure: () => cause,
     add,
+    giveWay,
     together,
     atEnd: releases.add,
     end,

@@ -10,8 +10,6 @@ export interface TemporalServerOptions {
   /** Null starts no web UI. */
   uiPort: number | null;
   logFile: string;
-  /** Whether to give other programs priority; under tests, which keep every core busy, it would then stall. */
-  yields: boolean;
   signal?: AbortSignal;
   report?: (line: string) => void;
 }
@@ -48,7 +46,6 @@ async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
     file: options.program,
     args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...settings(options)],
     logFile: options.logFile,
-    yields: options.yields,
     // Otherwise it reports its version to its maker once a day.
     environment: { ...process.env, TEMPORAL_VERSION_CHECK_DISABLED: '1' },
     // A clean shutdown takes 1.2 s and would hold the UI's port; the store survives a kill.

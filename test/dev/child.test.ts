@@ -55,7 +55,9 @@ describe('a child of svc dev', () => {
   it('gives way to the others when told to', async () => {
     const logFile = join(await temporaryFolder(), 'quiet.log');
     const args = ['-e', 'setInterval(() => {}, 1000)'];
-    const child = startChild({ name: 'quiet', file: process.execPath, args, logFile, deathSignal: 'SIGKILL', yields: true });
+    const child = startChild({ name: 'quiet', file: process.execPath, args, logFile, deathSignal: 'SIGKILL' });
+    expect(getPriority(child.pid)).toBe(getPriority());
+    child.giveWay();
     expect(getPriority(child.pid)).toBeGreaterThan(getPriority());
     await child.stop('SIGTERM', 1000);
   });

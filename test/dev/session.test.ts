@@ -17,6 +17,16 @@ describe('a development session', () => {
     expect(session.failure()).toBeNull();
   });
 
+  it('lets only those parts give way that are not on the path of a request, and only when told', () => {
+    const order: string[] = [];
+    const session = createSession();
+    session.add(fakePart('the server', order).part);
+    session.add({ ...fakePart('the worker', order).part, yields: true });
+    expect(order).toEqual([]);
+    session.giveWay();
+    expect(order).toEqual(['the worker gives way']);
+  });
+
   it('ends when a part dies, naming it with the last lines of its log (DV-6)', async () => {
     const logFile = join(await temporaryFolder(), 'server.log');
     writeFileSync(logFile, 'first\nout of memory\n');
@@ -61,6 +71,9 @@ function fakePart(name: string, order: string[], logFile = '/none'): { part: Par
   const exited = new Promise<string>((resolve) => {
     die = resolve;
   });
-  const child: Child = { name, pid: 1, logFile, hasExited: () => false, hasSucceeded: () => false, exited, stop: async () => {} };
+  const child: Child = {
+    ...{ name, pid: 1, logFile, hasExited: () => false, hasSucceeded: () => false, exited, stop: async () => {} },
+    giveWay: () => void order.push(`${name} gives way`),
+  };
   return { part: { child, stop: async () => void order.push(name) }, die };
 }

@@ -229,7 +229,6 @@ describe('the Temporal dev server', () => {
       dbFile,
       uiPort: null,
       logFile: join(folder, 'log'),
-      yields: false,
       report: (line: string) => lines.push(line),
     };
     const server = await startTemporal(options);
@@ -245,7 +244,7 @@ describe('the Temporal dev server', () => {
   it('shows the end of its log when it does not start', async () => {
     const folder = await temporaryFolder();
     const broken = program(folder, 'temporal', 'echo "cannot bind" >&2; exit 1');
-    const options = { program: broken, dbFile: null, uiPort: null, logFile: join(folder, 'log'), yields: false };
+    const options = { program: broken, dbFile: null, uiPort: null, logFile: join(folder, 'log') };
     await expect(startTemporal(options)).rejects.toThrow(/Temporal did not start .*cannot bind/s);
   });
 });

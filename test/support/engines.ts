@@ -72,7 +72,7 @@ function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServ
 async function openTemporal(folder: string, signal: AbortSignal): Promise<TemporalServer> {
   const { file } = await findTemporalProgram({ environment: process.env, report, signal });
   const logFile = join(folder, 'temporal.log');
-  return startTemporal({ program: file, dbFile: null, uiPort: null, logFile, yields: false, signal });
+  return startTemporal({ program: file, dbFile: null, uiPort: null, logFile, signal });
 }
 
 /** The server of SVC_TEST_MYSQL_URL, else a MariaDB of this run, else why there is none (DV-12). */
