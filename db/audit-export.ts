@@ -8,13 +8,16 @@ export interface ExportSpan {
   lastSeq: number;
   /** What was purged by then. */
   purgedSeq: number;
+  /** The last of all by the head; 0 if there is none. */
+  headSeq: number;
 }
 
 const purged = 'coalesce((select max(last_purged_seq) from audit_purges), 0)';
 
 export async function readExportSpan(db: Queryable): Promise<ExportSpan> {
   const [span] = await db.query<ExportSpan>(
-    `select coalesce((select max(seq) from audit_events where seq is not null), 0) as "lastSeq", ${purged} as "purgedSeq"`,
+    `select coalesce((select max(seq) from audit_events where seq is not null), 0) as "lastSeq", ${purged} as "purgedSeq",
+       coalesce((select seq from audit_head), 0) as "headSeq"`,
   );
   return span!;
 }

@@ -1,16 +1,13 @@
 import { eventHash } from '../crypto/audit-hash.js';
-import { leafHash } from '../crypto/merkle.js';
-import { inclusionRuns, readProof, rootByInclusion, tilesOf } from '../crypto/tree-proof.js';
 import { insertAuditEvents } from '../db/audit.js';
 import { findPurgeable, purgeEvents } from '../db/audit-purge.js';
-import { type AuditHead, readSealState, tryLockAudit } from '../db/audit-seal.js';
-import { readTiles } from '../db/audit-tree.js';
+import { readSealState, tryLockAudit } from '../db/audit-seal.js';
 import type { Transaction } from '../db/client.js';
 import { checkpointFault } from '../domain/audit/checkpoint.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
-import type { SealedEvent } from '../domain/audit/event.js';
 import { type PurgeStatement, purgeText } from '../domain/audit/signed-texts.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
+import { areInTree } from '../runtime/audit-tree.js';
 import { readStoredChain } from './stored-chain.js';
 
 /** Events per transaction. A checkpoint comes at least every 101 events, so it is never many more. */
@@ -44,28 +41,13 @@ export async function purgeAuditEvents(
   const fault =
     eventHash(checkpoint) === checkpoint.event_hash ? checkpointFault(checkpoint, null, keys.isSigned) : 'hash_mismatch';
   if (fault !== null) return { kind: 'stopped', reason: `${fault} at seq ${checkpoint.seq}` };
-  if (!(await isInTree(tx, checkpoint, head))) return { kind: 'stopped', reason: `tree_mismatch at seq ${checkpoint.seq}` };
+  const tree = { size: head.seq, root: Uint8Array.from(Buffer.from(head.treeRoot, 'hex')) };
+  if (!(await areInTree(tx, tree, [checkpoint]))) return { kind: 'stopped', reason: `tree_mismatch at seq ${checkpoint.seq}` };
   const statement = { lastPurgedHash: checkpoint.event_hash, purgedBefore, retainedCount: head.seq - checkpoint.seq };
   const signature = signer.sign(new TextEncoder().encode(purgeText(statement)));
   const purged = await purgeEvents(tx, checkpoint.seq, statement, { keyId: signer.keyId, signature });
   await insertAuditEvents(tx, [purgeEvent(statement, signer.keyId, signature)]);
   return { kind: 'done', purged };
-}
-
-/** Whether the signed tree has this event in this place: `seq` itself is in no hash of the chain. */
-async function isInTree(tx: Transaction, { seq, event_hash }: SealedEvent, head: AuditHead): Promise<boolean> {
-  if (seq > head.seq) return false;
-  const runs = inclusionRuns(seq - 1, head.seq);
-  const tiles = await readTiles(tx, tilesOf(runs));
-  try {
-    const proof = readProof(runs, ({ level, index }) => tiles.get(`${level}/${index}`));
-    const leaf = leafHash(Uint8Array.from(Buffer.from(event_hash, 'hex')));
-    const root = rootByInclusion(seq - 1, head.seq, leaf, proof);
-    return root !== null && Buffer.from(root).toString('hex') === head.treeRoot;
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
 }
 
 function purgeEvent(

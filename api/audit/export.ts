@@ -1,7 +1,7 @@
 import type { SigningKey } from '../../crypto/ed25519.js';
 import { insertAuditEvents } from '../../db/audit.js';
-import { exportPages, readExportSpan } from '../../db/audit-export.js';
-import type { AuditFilters } from '../../db/audit-filters.js';
+import { type ExportSpan, exportPages, readExportSpan } from '../../db/audit-export.js';
+import { type AuditFilters, isUnrestricted } from '../../db/audit-filters.js';
 import { outsideCall } from '../../db/call-limit.js';
 import type { Queryable } from '../../db/client.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
@@ -10,8 +10,10 @@ import { type ExportFormat, exportForms, type Manifest } from '../../domain/audi
 import { exportText } from '../../domain/audit/signed-texts.js';
 import type { EffectiveRole } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
+import { areInTree } from '../../runtime/audit-tree.js';
 import type { Services } from '../context.js';
 import { type Reply, stream } from '../http/reply.js';
+import { type SignedTree, signedTree, unproven } from './tree.js';
 
 export interface ExportCall {
   actor: Actor;
@@ -30,16 +32,29 @@ function requirePlace(): void {
     throw refusal('service.unavailable', `${atOnce} exports run already`, 'try again when one of them has ended');
 }
 
-/** Streams the sealed events, oldest first, and a signed manifest (AU-62). */
+/**
+ * Streams the sealed events, oldest first, and a signed manifest (AU-62). What it signs is in the tree of the signed head, or whoever can write the
+ * database could have a log of their own signed here.
+ */
 export async function exportLog(services: Services, call: ExportCall): Promise<Reply> {
   const { signer } = await services.auditKeys(services.database);
   if (signer === null) throw refusal('service.unavailable', 'the audit key does not open under the secret key');
   requirePlace();
+  const span = await readExportSpan(services.database);
+  if (Math.max(span.lastSeq, span.purgedSeq) !== span.headSeq) throw unproven();
+  const tree = await signedTree(services.database, services);
   const contentType = exportForms[call.format].contentType;
   return stream(
     contentType,
-    outsideCall(() => exported(services, call, signer)),
+    outsideCall(() => exported(services, call, { signer, span, tree })),
   );
+}
+
+interface Provable {
+  signer: SigningKey;
+  span: ExportSpan;
+  /** That of the span, or a later one. */
+  tree: SignedTree;
 }
 
 /** What has been sent so far. */
@@ -49,7 +64,7 @@ interface Sent {
   count: number;
 }
 
-async function* exported(services: Services, call: ExportCall, signer: SigningKey): AsyncGenerator<string> {
+async function* exported(services: Services, call: ExportCall, { signer, span, tree }: Provable): AsyncGenerator<string> {
   const database: Queryable = { query: (text, values) => outsideCall(() => services.database.query(text, values)) };
   const form = exportForms[call.format];
   const filters = Object.fromEntries(Object.entries(call.filters).filter(([, value]) => value !== undefined));
@@ -58,9 +73,9 @@ async function* exported(services: Services, call: ExportCall, signer: SigningKe
   requirePlace();
   running += 1;
   try {
-    const span = await readExportSpan(database);
     if (form.header !== '') yield form.header;
     for await (const events of exportPages(database, span, call)) {
+      if (!(await areInTree(database, tree, events))) throw new Error(`events from seq ${events[0]?.seq} on are not in the log`);
       // Counted before they are sent: what a caller may have received is audited, even if the connection breaks.
       sent.first ??= events[0] ?? null;
       sent.last = events.at(-1) ?? sent.last;
@@ -71,6 +86,8 @@ async function* exported(services: Services, call: ExportCall, signer: SigningKe
     running -= 1;
     await audit(services, call.actor, filters, sent.count);
   }
+  const isWhole = call.roles.some(isUnrestricted) && Object.keys(filters).length === 0;
+  if (isWhole && sent.count !== span.lastSeq - span.purgedSeq) throw new Error('events of the audit log are missing');
   yield form.manifest(manifestOf(sent, filters, signer));
 }
 

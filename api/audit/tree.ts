@@ -19,10 +19,11 @@ export interface SignedTree {
 export async function signedTree(db: Queryable, { auditKeys }: Pick<Services, 'auditKeys'>): Promise<SignedTree> {
   const [head, keys] = [await findTreeHead(db), await auditKeys(db)];
   if (head === null) return { size: 0, root: treeRoot(emptyTree) };
-  if (!keys.isSigned(head.keyId, treeText(head), head.treeSignature))
-    throw refusal('service.unavailable', 'the audit log cannot be proven', 'verify it');
+  if (!keys.isSigned(head.keyId, treeText(head), head.treeSignature)) throw unproven();
   return { size: head.seq, root: Uint8Array.from(Buffer.from(head.treeRoot, 'hex')) };
 }
+
+export const unproven = () => refusal('service.unavailable', 'the audit log cannot be proven', 'verify it');
 
 /** The tree as a note signed with the current audit key (AU-81). */
 export async function signedNote(
