@@ -55,7 +55,7 @@ export type RpcMessage =
 export function readMessage(value: unknown): RpcMessage {
   if (!isObject(value)) throw invalidRequest('a message must be an object');
   const { jsonrpc, id, method, params } = value;
-  const rpcId = typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id)) ? JSON.stringify(id) : null;
+  const rpcId = typeof id === 'string' || isExact(id) ? JSON.stringify(id) : null;
   const refuse = (message: string) => new Unanswered(invalidRequest(message), rpcId);
   if (jsonrpc !== '2.0') throw refuse('jsonrpc must be "2.0"');
   if ('id' in value && rpcId === null) throw refuse('id must be a string or a number');
@@ -69,6 +69,10 @@ export function readMessage(value: unknown): RpcMessage {
   if (params !== undefined && !isObject(params)) throw new Unanswered(badParams('params must be an object', 'params'), rpcId);
   return { kind: 'request', id: rpcId, method, params: params ?? {} };
 }
+
+/** A larger integer was read as another one, so its answer would go to another call. */
+const isExact = (id: unknown): id is number =>
+  typeof id === 'number' && Number.isFinite(id) && (Number.isSafeInteger(id) || !Number.isInteger(id));
 
 /** Stored with each call: a client needs no long ones. */
 const maxIdLength = 1000;

@@ -80,14 +80,13 @@ describe('hostile input', () => {
     expect((await admin.post({ jsonrpc: '2.0', id: 1, method: 'ping' })).body.result).toEqual({});
   }, 60_000);
 
-  it('an id that no JSON number can be is no id', async () => {
+  it('an id that is no JSON number, or that would be answered as another one, is no id', async () => {
     const headers = { 'content-type': 'application/json' };
-    const { body } = await api.call('POST', '/mcp', {
-      token: owner,
-      raw: '{"jsonrpc":"2.0","id":1e999,"method":"ping"}',
-      headers,
-    });
-    expect(body.error.code).toBe(-32600);
+    const ping = (id: string) =>
+      api.call('POST', '/mcp', { token: owner, raw: `{"jsonrpc":"2.0","id":${id},"method":"ping"}`, headers });
+    for (const id of ['1e999', '9007199254740993', '-12345678901234567890'])
+      expect([id, (await ping(id)).body]).toMatchObject([id, { error: { code: -32600 } }]);
+    for (const id of ['9007199254740991', '-1', '0.5']) expect((await ping(id)).text).toContain(`"id":${id},"result"`);
   });
 
   it('a batch is no way around the rate limit', async () => {
