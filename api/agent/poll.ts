@@ -70,8 +70,7 @@ async function answerPoll(call: PollCall, services: Services, memory: PollMemory
     return work;
   };
   const offered = await waitForOffer(call, services, { report, none, memory, cancels, told, begin });
-  const { jobs, claims, dryRuns, preflights, cancelled } = offered;
-  const { lost, schemas } = told;
+  const { jobs, claims, dryRuns, preflights, cancelled, lost, schemas } = { ...offered, ...told };
   return {
     jobs,
     claims: [...lost, ...claims].map((answer) => JSON.parse(answer)),
@@ -157,7 +156,7 @@ async function waitForOffer(call: PollCall, services: Services, waiting: Waiting
   }
   const ended = new AbortController();
   let leave = () => {};
-  const started = performance.now();
+  let started = performance.now();
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = [
@@ -167,6 +166,7 @@ async function waitForOffer(call: PollCall, services: Services, waiting: Waiting
     const offered = await longPoll(waiter, services, { topics, ms: Math.min(waitMs, maxWaitMs) }, async (woken) => {
       const look = (db: Vouched) => lookForWork(services, db, report, wanted);
       const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
+      if (!woken) started = performance.now();
       // If the token was narrowed during the wait, the agent must poll again.
       if (!sameScopes(now, call.caller)) return nothingOffered;
       // A claimed job is lost if the client is gone (HT-104).
