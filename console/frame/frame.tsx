@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
-import { actionOf } from '../format/keys.js';
+import { mayAsk } from '../state/session.js';
 import { Banner } from './banner.js';
 import { KeyHelp } from './key-help.js';
 import { Navigation } from './navigation.js';
-import { pressOf } from './press.js';
+import { actionIn } from './press.js';
+import { Replaced } from './replaced.js';
 import { useWaiting } from './waiting.js';
 
 /** What is around every page: the way to the others, and what concerns all. */
@@ -15,10 +16,11 @@ export function Frame({ children }: { children: ComponentChildren }) {
   useWaiting();
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const action = actionOf(pressOf(event));
+      const action = actionIn(event);
       if (action === 'help') setShowsKeys(true);
-      if (action === 'new') route('/console/new');
-      if (action === 'help' || action === 'new') event.preventDefault();
+      else if (action === 'new' && mayAsk()) route('/console/new');
+      else return;
+      event.preventDefault();
     };
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
@@ -31,6 +33,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <Navigation onKeys={() => setShowsKeys(true)} />
       <div class="body">
         <Banner />
+        <Replaced />
         <main id="main" tabIndex={-1}>
           {children}
         </main>

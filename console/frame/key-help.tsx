@@ -1,4 +1,6 @@
 import { Dialog } from '../parts/dialog.js';
+import { hasKeys } from '../state/appearance.js';
+import { mayAsk } from '../state/session.js';
 
 const keys = [
   ['j', 'next in the list'],
@@ -13,15 +15,27 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Keys" onClose={onClose}>
       <dl class="facts">
-        {keys.map(([key, what]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </div>
-        ))}
+        {keys
+          .filter(([key]) => key !== 'c' || mayAsk())
+          .map(([key, what]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{what}</dd>
+            </div>
+          ))}
       </dl>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={hasKeys.value}
+          onChange={(event) => {
+            hasKeys.value = event.currentTarget.checked;
+          }}
+        />
+        Single letters are keys
+      </label>
       <form method="dialog" class="actions">
         <button type="submit">Close</button>
       </form>

@@ -1,9 +1,10 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { visible } from '../../lib/visible.js';
+import { Problem } from '../parts/problem.js';
 import { type Scheme, scheme, schemes } from '../state/appearance.js';
 import { isLive } from '../state/live.js';
-import { may, session, signOut } from '../state/session.js';
+import { may, mayAsk, session, signOut } from '../state/session.js';
 import { waiting } from '../state/title.js';
 
 interface Place {
@@ -14,7 +15,6 @@ interface Place {
 }
 
 const always = () => true;
-const mayAsk = () => ['request.query', 'request.dml', 'request.ddl'].some(may);
 
 const groups: readonly { name: string; places: readonly Place[] }[] = [
   {
@@ -107,6 +107,7 @@ const schemeNames: Record<Scheme, string> = { system: 'as the system', light: 'l
 
 function Self({ onKeys }: { onKeys: () => void }) {
   const name = session.value?.display_name ?? session.value?.subject_id;
+  const [error, setError] = useState<Error | null>(null);
   return (
     <div class="self">
       <p>
@@ -136,10 +137,11 @@ function Self({ onKeys }: { onKeys: () => void }) {
         <button type="button" class="small" onClick={onKeys}>
           Keys
         </button>
-        <button type="button" class="small" onClick={() => void signOut()}>
+        <button type="button" class="small" onClick={() => void signOut().catch(setError)}>
           Sign out
         </button>
       </div>
+      <Problem error={error} />
       <p class="quiet version">svc {session.value?.version}</p>
     </div>
   );

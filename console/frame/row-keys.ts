@@ -1,13 +1,13 @@
 import type { RefObject } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { actionOf, stepped } from '../format/keys.js';
-import { pressOf } from './press.js';
+import { stepped } from '../format/keys.js';
+import { actionIn } from './press.js';
 
 /** `j` and `k` move the focus among the links of a list that carry `data-row`; the browser opens the focused one by Enter. `/` leads to the filters. */
 export function useRowKeys(list: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const action = actionOf(pressOf(event));
+      const action = actionIn(event);
       const filter = action === 'filter' ? document.querySelector<HTMLElement>('search input') : null;
       if (filter !== null) filter.focus();
       else if (action === 'next' || action === 'previous') step(list.current, action);

@@ -10,13 +10,24 @@ export function useWaiting(): void {
     answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: 1 } }, signal }));
   const { value } = useLoaded('waiting', load, () => true);
   useEffect(() => {
-    if (value !== undefined) waiting.value = value.total;
+    if (value === undefined) return;
+    // While changes do not come by themselves, only the count tells of new ones.
+    if (value.total > waiting.peek() && document.visibilityState === 'hidden') hasNews.value = true;
+    waiting.value = value.total;
   }, [value]);
   useEffect(
     () =>
       onChange((change) => {
         if (change?.pending_for_me && document.visibilityState === 'hidden') hasNews.value = true;
       }),
+    [],
+  );
+  // Who signs in next is somebody else.
+  useEffect(
+    () => () => {
+      waiting.value = 0;
+      hasNews.value = false;
+    },
     [],
   );
 }

@@ -7,6 +7,16 @@ const key = 'svc.appearance';
 
 const stored = (): Scheme => schemes.find((scheme) => scheme === localStorage.getItem(key)) ?? 'system';
 
+const keysKey = 'svc.keys';
+
+/** Whether single letters are keys of the page. Who speaks their input switches them off (WCAG 2.1.4). */
+export const hasKeys = signal(localStorage.getItem(keysKey) !== 'off');
+
+effect(() => {
+  if (hasKeys.value) localStorage.removeItem(keysKey);
+  else localStorage.setItem(keysKey, 'off');
+});
+
 /** The colours that the user has chosen; the system's unless told. */
 export const scheme = signal<Scheme>(stored());
 

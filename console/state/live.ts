@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import { isAway } from '../http/reach.js';
-import { session } from './session.js';
+import { lookAgain, me } from './session.js';
 
 /** One committed change of a request (CO-20). */
 export interface Change {
@@ -30,6 +30,8 @@ export function onChange(listener: Listener): () => void {
 
 const tell = (change: Change | null) => {
   for (const listener of listeners) listener(change);
+  // What the user may do may have changed too, and so what is offered.
+  if (change === null) void lookAgain().catch(() => undefined);
 };
 
 /** Follows the changes while somebody is signed in. Called once. */
@@ -47,14 +49,16 @@ export function follow(): void {
     source = new EventSource('/api/events');
     source.addEventListener('request', (event: MessageEvent<string>) => tell(JSON.parse(event.data) as Change));
     source.addEventListener('resync', () => tell(null));
+    // It begins with `resync`.
     source.addEventListener('open', () => {
-      if (isAway.value || !isLive.value) tell(null);
       isLive.value = true;
       isAway.value = false;
     });
     // A browser tries again by itself every few seconds, and each time that fails is an error: the clock goes on.
     source.addEventListener('error', () => {
       isLive.value = false;
+      // It was refused: perhaps the session has ended, and what is shown must go.
+      if (source?.readyState === EventSource.CLOSED) void lookAgain().catch(() => undefined);
       timer ??= setTimeout(again, askEveryMs);
     });
   };
@@ -65,6 +69,5 @@ export function follow(): void {
     tell(null);
     if (!isLive.value) timer ??= setTimeout(again, askEveryMs);
   };
-  const isSignedIn = () => session.value !== null && session.value !== undefined;
-  effect(() => (isSignedIn() ? open() : close()));
+  effect(() => (me() === '' ? close() : open()));
 }

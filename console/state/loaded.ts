@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Refused } from '../http/refused.js';
 import { type Change, onChange } from './live.js';
+import { createPace } from './pace.js';
 
 export interface Loaded<Value> {
   /** What was last answered; stays while it is asked for again. */
@@ -12,9 +13,6 @@ export interface Loaded<Value> {
 
 /** What the caller may no longer see, or is gone, must not stand there as if it were still so. */
 const isOver = (error: Error) => error instanceof Refused && (error.status === 403 || error.status === 404);
-
-/** Changes that come together are answered by one look. */
-const settleMs = 120;
 
 /**
  * What `load` answers, asked for again when `key` changes, and after changes of which `concerns` says so. An answer that is no
@@ -33,29 +31,29 @@ export function useLoaded<Value>(
   const latest = useRef({ load, concerns });
   latest.current = { load, concerns };
   const [round, setRound] = useState(0);
+  const reload = useCallback(() => setRound((before) => before + 1), []);
+  const [pace] = useState(() => createPace(reload));
   useEffect(() => {
     const abort = new AbortController();
+    pace.began();
     setState((before) => ({ ...(before.key === key ? before : { key, error: null }), isLoading: true }));
+    const answered = (next: Parameters<typeof setState>[0]) => {
+      if (abort.signal.aborted) return;
+      setState(next);
+      pace.ended();
+    };
     latest.current.load(abort.signal).then(
-      (value) => abort.signal.aborted || setState({ key, value, error: null, isLoading: false }),
-      (error: Error) =>
-        abort.signal.aborted ||
-        setState((before) => ({ ...(isOver(error) ? { key: before.key } : before), error, isLoading: false })),
+      (value) => answered({ key, value, error: null, isLoading: false }),
+      (error: Error) => answered((before) => ({ ...(isOver(error) ? { key: before.key } : before), error, isLoading: false })),
     );
     return () => abort.abort();
   }, [key, round]);
-  const reload = useCallback(() => setRound((before) => before + 1), []);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = onChange((change) => {
-      if (!latest.current.concerns(change)) return;
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        reload();
-      }, settleMs);
+      if (latest.current.concerns(change)) pace.changed(change === null);
     });
     return () => {
-      clearTimeout(timer);
+      pace.stop();
       stop();
     };
   }, []);

@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { call } from '../http/client.js';
 import { endedSessions } from '../http/reach.js';
 import { Refused } from '../http/refused.js';
@@ -16,19 +16,28 @@ export interface Session {
 /** `undefined` until it is known, null when nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined);
 
+/** The user who is signed in; stays the same while what they may do changes. */
+const who = computed(() => session.value?.subject_id ?? null);
+
 /** Why the page asks for a token again, if it had a session. */
 export const endedWhy = signal<string | null>(null);
 
 const path = '/api/console/session';
 
+/** Who was signed in before a link signed in somebody else: anybody can send a link of their own. */
+export const replaced = signal<string | null>(null);
+
 /** The one-time code of the address, until the server has said yes or no to it. */
 let code: string | null = null;
+/** Who was signed in when the page came with it. */
+let before: string | null = null;
 
 /** Takes the code of the address, if there is one, and asks who is signed in. May be called again after it has thrown. */
 export async function begin(): Promise<void> {
   code ??= codeOf(location.hash);
   if (code !== null) {
     history.replaceState(history.state, '', location.pathname + location.search);
+    before ??= (await found())?.subject_id ?? null;
     await call('POST', path, { code }).catch((error: unknown) => {
       // A server that has no time may have it soon.
       if (!(error instanceof Refused) || error.status === 429 || error.status >= 500) throw error;
@@ -37,17 +46,30 @@ export async function begin(): Promise<void> {
     code = null;
   }
   await look();
+  if (before !== null && session.value && before !== me()) replaced.value = before;
 }
 
 export const codeOf = (hash: string): string | null => /^#code=([\w-]{20,100})$/.exec(hash)?.[1] ?? null;
 
 async function look(): Promise<void> {
+  session.value = await found();
+  if (session.value !== null) endedWhy.value = null;
+}
+
+/** Asks what who is signed in may do now. An answer that comes after they have signed out changes nothing. */
+export async function lookAgain(): Promise<void> {
+  const now = await found();
+  if (session.peek() && JSON.stringify(now) !== JSON.stringify(session.peek())) session.value = now;
+}
+
+async function found(): Promise<Session | null> {
   try {
-    session.value = (await call('GET', path)) as Session;
-    endedWhy.value = null;
+    return (await call('GET', path)) as Session;
   } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 401) throw error;
-    session.value = null;
+    if (!(error instanceof Refused) || (error.status !== 401 && error.status !== 403)) throw error;
+    // Whoever has lost all roles is no longer let in, though the session lives.
+    if (error.status === 403) endedWhy.value = `The gateway refuses this session: ${error.message}.`;
+    return null;
   }
 }
 
@@ -60,6 +82,7 @@ export async function signOut(): Promise<void> {
   await call('DELETE', path);
   sessionStorage.clear();
   session.value = null;
+  replaced.value = null;
   endedWhy.value = 'You are signed out.';
 }
 
@@ -77,4 +100,7 @@ export const may = (permission: string): boolean =>
 export const mayForAll = (permission: string): boolean =>
   session.value?.permissions.some((held) => held === '*' || held === `${permission}:any`) ?? false;
 
-export const me = (): string => session.value?.subject_id ?? '';
+/** Whether the caller may make requests. */
+export const mayAsk = (): boolean => ['request.query', 'request.dml', 'request.ddl'].some(may);
+
+export const me = (): string => who.value ?? '';

@@ -7,7 +7,7 @@ import { Problem } from '../../parts/problem.js';
 import { Section } from '../../parts/section.js';
 import { Text } from '../../parts/text.js';
 import { useKept } from '../../state/kept.js';
-import { may, mayForAll, me } from '../../state/session.js';
+import { may, mayAsk, mayForAll, me } from '../../state/session.js';
 import { CancelDialog } from './cancel-dialog.js';
 
 interface DecideProps {
@@ -24,12 +24,13 @@ export function Decide({ request, reload }: DecideProps) {
   const canCancel =
     ['pending', 'approved', 'dispatched', 'running', 'execution_lost'].includes(status) && allowed('request.cancel', isOwner);
   const canResume = request.resumable && allowed('request.resume', isOwner);
-  const canAsk = ['request.query', 'request.dml', 'request.ddl'].some(may) && request.operation.startsWith('execute_');
+  const canAsk = mayAsk() && request.operation.startsWith('execute_');
   const [asksCancel, setAsksCancel] = useState(false);
   const acting = useActing(reload);
   return (
     <Section title={canDecide ? 'Your decision' : 'Actions'}>
       {canReject && <Decision request={request} canApprove={canDecide} acting={acting} />}
+      {!canReject && !canResume && !canCancel && <p class="quiet">There is nothing for you to decide here.</p>}
       <Problem error={acting.error} />
       {acting.done !== null && (
         <p class="note" role="status">
@@ -58,7 +59,6 @@ export function Decide({ request, reload }: DecideProps) {
           </a>
         )}
       </div>
-      {!canReject && !canResume && !canCancel && <p class="quiet">There is nothing for you to decide here.</p>}
       {asksCancel && <CancelDialog request={request} onClose={() => setAsksCancel(false)} onDone={reload} />}
     </Section>
   );

@@ -1,0 +1,143 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { currentConsole } from '../../bin/console.mjs';
+import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { openTestBrowser, type TestBrowser, type Window } from '../support/console.js';
+import { consoleDist } from '../support/console-gateway.js';
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+const browser = (await openTestBrowser(import.meta.url)) as TestBrowser;
+
+describe.skipIf(browser === null)('a page that stays open', () => {
+  let api: TestApi;
+  let tokens: Record<'alice' | 'bob' | 'carol' | 'mallory', string>;
+  beforeAll(async () => {
+    await currentConsole();
+    api = await startTestApi({ toml: shopToml, consoleDist });
+    tokens = await api.createUsers({
+      alice: { roles: ['requester', 'approver'] },
+      bob: { roles: ['requester'], groups: ['dba-team'] },
+      carol: { roles: ['requester'], groups: ['dba-team'] },
+      mallory: { roles: ['requester'] },
+    });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await api?.close();
+  });
+
+  it.each(['with the stream of changes', 'without it'])(
+    'tells of what newly waits in title and icon, %s (CO-21)',
+    async (how) => {
+      const { page, complaints } = await browser.open();
+      if (how === 'without it') await page.route('**/api/events', (route) => route.abort());
+      await signIn(page, tokens.bob);
+      await page.getByText('Nothing waits for you').waitFor();
+      await setVisibility(page, 'hidden');
+      const id = await ask();
+      await expect.poll(() => page.title(), { timeout: 30_000 }).toBe('● (1) Inbox – Database Change Gateway');
+      expect(await icon(page)).toContain('/news-');
+      await setVisibility(page, 'visible');
+      await expect.poll(() => page.title()).toBe('(1) Inbox – Database Change Gateway');
+      expect(await icon(page)).toContain('/icon-');
+      await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
+      await expect.poll(() => page.title(), { timeout: 30_000 }).toBe('Inbox – Database Change Gateway');
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  it('offers what the roles of now allow (CO-20)', async () => {
+    const { page } = await browser.signIn(api.url, tokens.alice);
+    const link = page.getByRole('link', { name: 'New request' });
+    await link.waitFor();
+    await change('alice', { rm_roles: ['requester'] });
+    await link.waitFor({ state: 'detached' });
+    await page.keyboard.press('c');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/');
+    await change('alice', { add_roles: ['requester'] });
+    await link.waitFor();
+    await change('alice', { rm_roles: ['requester', 'approver'] });
+    await page.getByText('The gateway refuses this session: insufficient permissions.').waitFor();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  it('says after signing out neither who was there nor what waited for them', async () => {
+    const id = await ask();
+    const { page } = await browser.signIn(api.url, tokens.bob);
+    await expect.poll(() => page.title()).toBe('(1) Inbox – Database Change Gateway');
+    await page.route('**/api/console/session', (route) => route.fulfill({ status: 503, json: {} }));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('alert').getByText('The server answered 503').waitFor();
+    await page.unroute('**/api/console/session');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out').waitFor();
+    await expect.poll(() => page.title()).toBe('Sign in – Database Change Gateway');
+    await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
+  });
+
+  it('tells when a link has signed in somebody else than who was there', async () => {
+    const { page } = await browser.signIn(api.url, tokens.bob);
+    const openLink = async (token: string) => {
+      const { body } = await api.call('POST', '/api/console/code', { token });
+      await page.goto('about:blank');
+      await page.goto(`${api.url}/console/#code=${body.code}`);
+      await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    };
+    await openLink(tokens.bob);
+    expect(await page.getByText('This link has signed you in').count()).toBe(0);
+    await openLink(tokens.mallory);
+    await page.getByText('This link has signed you in as mallory. Before, you were bob.').waitFor();
+    await page.getByRole('button', { name: 'Understood' }).click();
+    await page.getByText('This link has signed you in').waitFor({ state: 'detached' });
+  });
+
+  it('takes single letters for keys unless they are switched off, which the browser remembers (WCAG 2.1.4)', async () => {
+    const { page } = await browser.signIn(api.url, tokens.bob);
+    const keys = page.getByRole('dialog', { name: 'Keys' });
+    await page.keyboard.press('?');
+    await keys.getByLabel('Single letters are keys').uncheck();
+    await keys.getByRole('button', { name: 'Close' }).click();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    await page.keyboard.press('c');
+    await page.keyboard.press('?');
+    await page.getByRole('button', { name: 'Keys' }).click();
+    await keys.waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/');
+    await keys.getByLabel('Single letters are keys').check();
+    await keys.getByRole('button', { name: 'Close' }).click();
+    await page.keyboard.press('c');
+    await page.getByRole('heading', { name: 'New request' }).waitFor();
+  });
+
+  async function signIn(page: Page, token: string): Promise<void> {
+    await page.goto(`${api.url}/console/`);
+    await page.getByLabel('API token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  }
+
+  async function ask(): Promise<string> {
+    const body = { database: 'shop', environment: 'production', detail: 'select 1', reason: 'a test' };
+    const answer = await api.call('POST', '/api/requests', { token: tokens.mallory, body });
+    expect(answer.status).toBe(201);
+    return answer.body.id;
+  }
+
+  async function change(user: string, body: object): Promise<void> {
+    const { status, text } = await api.call('PATCH', `/api/users/${user}`, { token: api.tokens.admin, body });
+    expect({ status, text }).toMatchObject({ status: 200 });
+  }
+});
+
+const icon = (page: Window['page']) => page.locator('link[rel=icon]').getAttribute('href');
+
+/** As when the person goes to another tab, and comes back. */
+const setVisibility = (page: Page, state: 'hidden' | 'visible') =>
+  page.evaluate(`(() => {
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+    document.dispatchEvent(new Event('visibilitychange'));
+  })()`);
