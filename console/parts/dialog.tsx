@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { visible } from '../../lib/visible.js';
 
 /** A question that has to be answered first. The browser keeps the focus inside, closes it by Escape and gives the focus back. */
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
@@ -12,7 +13,7 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   }, []);
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={onClose}>
-      <h2 id={id}>{title}</h2>
+      <h2 id={id}>{visible(title)}</h2>
       {children}
     </dialog>
   );

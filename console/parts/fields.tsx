@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { visible } from '../../lib/visible.js';
 import { Field } from './field.js';
 import { Text } from './text.js';
 
@@ -106,7 +107,7 @@ function Chosen({ id, name, choices, value }: ChosenProps) {
     <select id={id} name={name} value={value}>
       {offered.map(([one, word]) => (
         <option key={one} value={one}>
-          {word}
+          {visible(word)}
         </option>
       ))}
     </select>

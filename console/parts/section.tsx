@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import { visible } from '../../lib/visible.js';
 
 interface SectionProps {
   title: string;
@@ -13,7 +14,7 @@ export function Section({ title, note, children }: SectionProps) {
   return (
     <section class="card" aria-labelledby={id}>
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id}>{visible(title)}</h2>
         {note !== undefined && <span class="quiet">{note}</span>}
       </header>
       {children}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { visible } from '../../lib/visible.js';
 
 interface TableProps {
   label: string;
@@ -13,7 +14,7 @@ export function Table({ label, head, numbers = [], children }: TableProps) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: it groups no fields
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <div class="scroll" role="group" aria-label={label} tabIndex={0}>
+    <div class="scroll" role="group" aria-label={visible(label)} tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -16,7 +16,9 @@ describe.skipIf(browser === null)('every page', () => {
   let id: string;
   beforeAll(async () => {
     gateway = await startConsoleGateway();
-    id = await gateway.ask(`select '${hostile}' as "${hostile.slice(0, 40)}", repeat('x', 1000000) as long`, { reason: hostile });
+    id = await gateway.ask(`select '${hostile}' as "\u202e${hostile.slice(0, 40)}", repeat('x', 1000000) as long`, {
+      reason: hostile,
+    });
     await gateway.api.call('POST', `/api/requests/${id}/approve`, { token: gateway.tokens.bob, body: { comment: hostile } });
     await gateway.api.call('POST', `/api/requests/${id}/resume`, { token: gateway.tokens.alice, body: {} });
     await gateway.api.call('GET', `/api/requests/${id}?wait=30`, { token: gateway.tokens.alice });
@@ -59,9 +61,24 @@ describe.skipIf(browser === null)('every page', () => {
       const wide = await window.page.evaluate('document.documentElement.scrollWidth - innerWidth');
       expect({ address, wide }).toEqual({ address, wide: 0 });
       expect(await window.page.locator('img, main script').count()).toBe(0);
+      expect({ address, isReordered: await isReordered(window) }).toEqual({ address, isReordered: false });
     }
     expect(window.complaints).toEqual([]);
   });
+
+  it('the name of a column is a text in the title of its value too (CO-3)', async () => {
+    const window = await browser.signIn(gateway.api.url, gateway.api.tokens.admin);
+    await look(window, `/console/requests/${id}`);
+    await window.page.getByRole('gridcell').first().waitFor();
+    await window.page.getByRole('grid', { name: 'Result' }).focus();
+    await window.page.keyboard.press('Enter');
+    await window.page.getByRole('heading', { name: '\\u{202e}<script>alert(1)</script>' }).waitFor();
+    expect(await isReordered(window)).toBe(false);
+    expect(window.complaints).toEqual([]);
+  });
+
+  /** Whether a character that reorders its neighbours is in the text of the page. */
+  const isReordered = ({ page }: Window) => page.evaluate('/[\\u202a-\\u202e\\u2066-\\u2069]/.test(document.body.innerText)');
 
   async function look({ page }: Window, address: string): Promise<void> {
     await page.goto(`${gateway.api.url}${address}`);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { affectedTables, foundText, rowsExpected } from '../../console/format/affected.js';
 import { auditFields, requestFields } from '../../console/format/filter-fields.js';
 import { addressOf, filtersIn } from '../../console/format/filters.js';
+import { hiddenIn } from '../../console/format/hidden.js';
 import { exactText, spentText, whenText } from '../../console/format/instants.js';
 import { actionOf, stepped } from '../../console/format/keys.js';
 import { chartsOf } from '../../console/format/last-hour.js';
@@ -34,6 +35,12 @@ test('times are relative up to 30 days, with the exact local time and UTC beside
     /^1 May 2026.*13:57:00.*, 2026-05-01 11:57:00 UTC$/,
   );
   expect(spentText('2026-05-01T11:57:00Z', null, now)).toBe('3 min');
+});
+
+test('a text is known to hide characters, but for tabs, line breaks and emoji (CO-3)', () => {
+  expect(hiddenIn("select '\u202aabc'\n")).toBe('\\u{202a}');
+  expect(hiddenIn('select\u00a01')).toBe('\\u{a0}');
+  expect(hiddenIn("select\t'\\u{202a} \u{1f468}\u200d\u{1f469}\u200d\u{1f467} ä'\r\nwhere true\n")).toBe(null);
 });
 
 test('a status that the page does not know is shown by its name', () => {

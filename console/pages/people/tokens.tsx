@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { visible } from '../../../lib/visible.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Badge } from '../../parts/badge.js';
 import { Dialog } from '../../parts/dialog.js';
@@ -56,7 +57,7 @@ export function Tokens() {
                         type="button"
                         class="small"
                         onClick={() => setAsked(token)}
-                        aria-label={`Revoke ${token.name ?? token.token_prefix}`}
+                        aria-label={`Revoke ${visible(token.name ?? token.token_prefix)}`}
                       >
                         Revoke
                       </button>

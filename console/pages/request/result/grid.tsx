@@ -86,7 +86,7 @@ export function Grid({ columns, types, rows, name }: GridProps) {
               aria-colindex={index + 1}
               class={shape[index]?.right ? 'right' : ''}
               style={{ left: px(start), width: px(size) }}
-              title={types[index] ?? ''}
+              title={visible(types[index] ?? '')}
             >
               {visible(columns[index] ?? '')}
             </div>
