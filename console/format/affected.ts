@@ -63,7 +63,7 @@ export function rowsExpected({
   if (largest >= 0) return { text: `up to ${withCommas(largest)}`, source: 'the size of the table; there is no plan' };
   return {
     text: 'not known',
-    source: plans.length > 0 ? 'the database could not plan it' : 'no plan, and the tables are not known',
+    source: plans.length > 0 ? 'there is no plan' : 'no plan, and the tables are not known',
   };
 }
 

@@ -31,8 +31,8 @@ export const statuses = Object.keys(shownAs) as Status[];
 export const statusShown = (status: string): Shown =>
   Object.hasOwn(shownAs, status) ? shownAs[status as Status] : { word: status.replaceAll('_', ' '), tone: 'off', sign: '·' };
 
-const open: readonly string[] = ['pending', 'approved', 'dispatched', 'running', 'execution_lost'] satisfies Status[];
-export const isOpen = (status: string) => open.includes(status);
+export const openStatuses = ['pending', 'approved', 'dispatched', 'running', 'execution_lost'] as const satisfies Status[];
+export const isOpen = (status: string) => (openStatuses as readonly string[]).includes(status);
 
 type Turn = Pick<
   Schema['Request'],

@@ -1,11 +1,13 @@
 import { useState } from 'preact/hooks';
 import { withCommas } from '../../lib/counts.js';
 import { answer, api, type Schema } from '../http/client.js';
+import { Refused } from '../http/refused.js';
 import { Badge } from '../parts/badge.js';
 import { Problem } from '../parts/problem.js';
 import { Facts, Section } from '../parts/section.js';
 import { Name } from '../parts/text.js';
 import { When } from '../parts/when.js';
+import { useLoaded } from '../state/loaded.js';
 
 type Verification = Schema['AuditVerification'];
 
@@ -14,6 +16,7 @@ export function Chain() {
   const [found, setFound] = useState<Verification | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setIsBusy] = useState(false);
+  const { value: head, error: noHead } = useLoaded('head of the log', loadHead);
   const verify = async () => {
     setIsBusy(true);
     setError(null);
@@ -29,16 +32,41 @@ export function Chain() {
         </button>
       }
     >
-      <Problem error={error} />
+      <Problem error={error ?? (isRefused(noHead) ? null : noHead)} />
       <div role="status">
         {found === null ? (
-          <p class="quiet">Each event is sealed with the hash of the one before. Verify reads them all.</p>
+          <>
+            <p class="quiet">Each event is sealed with the hash of the one before. Verify reads them all.</p>
+            {head !== undefined && (
+              <Facts
+                of={[
+                  ['Sealed events', withCommas(head.size)],
+                  ['Root', <Name key="root" of={head.root} />],
+                ]}
+              />
+            )}
+          </>
         ) : (
           <Outcome of={found} />
         )}
       </div>
     </Section>
   );
+}
+
+/** Only who may read all of the log is told its head. */
+const isRefused = (error: Error | null) => error instanceof Refused && error.status === 403;
+
+interface Head {
+  size: number;
+  root: string;
+}
+
+/** Of the signed note of the log, whose second and third lines are its size and its root (AU-81). */
+async function loadHead(signal: AbortSignal): Promise<Head> {
+  const note = await answer<string>(api.GET('/api/audit/checkpoint', { parseAs: 'text', signal }));
+  const [, size = '', root = ''] = note.split('\n');
+  return { size: Number(size), root };
 }
 
 function Outcome({ of }: { of: Verification }) {

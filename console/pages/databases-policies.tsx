@@ -1,3 +1,4 @@
+import { counted } from '../format/counts.js';
 import { operationText } from '../format/request-text.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Show } from '../parts/page.js';
@@ -15,6 +16,8 @@ const previews = {
   needs_approval: 'needs approval',
   break_glass_only: 'only as an emergency',
 } as const satisfies Record<Resolved['decision_preview'], string>;
+
+const rowsText = (most: number | null) => (most === null ? 'any number of rows' : counted(most, 'row'));
 
 /** Which policies apply to the pair, and who approves what. */
 export function Policies({ database, environment }: { database: string; environment: string }) {
@@ -37,7 +40,7 @@ export function Policies({ database, environment }: { database: string; environm
                 [
                   'Statements',
                   execution_policy !== undefined &&
-                    `at most ${execution_policy.statement_timeout_secs} s each, ${execution_policy.max_rows ?? 'any number of'} rows, ${execution_policy.max_executions} attempts`,
+                    `at most ${execution_policy.statement_timeout_secs} s each, ${rowsText(execution_policy.max_rows)}, ${counted(execution_policy.max_executions, 'attempt')}`,
                 ],
                 ['Review', sql_review_policy !== undefined && <Name of={sql_review_policy.id} />],
                 ['Results', result_policy !== undefined && `kept ${result_policy.retention_days} days`],
@@ -66,7 +69,7 @@ function Operation({ resolved, database, environment }: { resolved: Resolved; da
           <p key={index}>
             step {index + 1}
             {requirements.length > 1 && ` (${mode} of)`}:{' '}
-            <Text of={requirements.map(({ selector, min }) => `${selector} ${min}`).join(', ')} />
+            <Text of={requirements.map(({ selector, min }) => `${selector}, ${min} needed`).join('; ')} />
           </p>
         ))}
       </td>

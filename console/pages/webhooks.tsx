@@ -51,7 +51,11 @@ function Receivers({ webhooks, onTested }: { webhooks: readonly Schema['Webhook'
   };
   return (
     <Section title="Receivers" note={String(webhooks.length)}>
-      {webhooks.length === 0 && <Empty>No webhook is configured.</Empty>}
+      {webhooks.length === 0 && (
+        <Empty>
+          No webhook is configured. An entry <code>[[webhooks]]</code> in server.toml makes one.
+        </Empty>
+      )}
       {webhooks.length > 0 && (
         <Table label="Receivers" head={['Id', 'Address', 'Form', 'Events', '']}>
           {webhooks.map(({ id, url, format, events }) => (

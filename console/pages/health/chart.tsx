@@ -32,6 +32,11 @@ export default function Chart({ chart, times, scheme }: ChartProps) {
   return <div class="chart" ref={place} aria-hidden="true" />;
 }
 
+const clockText = (seconds: number) => new Date(seconds * 1000).toTimeString().slice(0, 5);
+
+/** There is no half request. */
+const wholeSteps = [0, 1, 2, 3, 4, 5].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
+
 function optionsOf({ lines }: Drawn, host: HTMLElement): uPlot.Options {
   const style = getComputedStyle(host);
   // The page's colours name two schemes; only an element knows which holds.
@@ -42,11 +47,12 @@ function optionsOf({ lines }: Drawn, host: HTMLElement): uPlot.Options {
   const quiet = colour('--quiet');
   const line = colour('--line');
   const axis = { stroke: quiet, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
-  const series = lines.map(({ name, colour: own }) => ({
+  const series = lines.map(({ name, colour: own, values }) => ({
     label: name,
     stroke: colour(own),
     width: 1.5,
-    points: { show: false },
+    // A value between two minutes without one is on no line.
+    points: { show: values.includes(null), size: 5 },
   }));
   host.style.color = '';
   return {
@@ -54,7 +60,10 @@ function optionsOf({ lines }: Drawn, host: HTMLElement): uPlot.Options {
     height,
     legend: { show: false },
     cursor: { show: false },
-    axes: [axis, { ...axis, size: 44 }],
+    axes: [
+      { ...axis, values: (_plot, seconds) => seconds.map(clockText) },
+      { ...axis, size: 44, incrs: wholeSteps },
+    ],
     series: [{}, ...series],
   };
 }

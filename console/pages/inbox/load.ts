@@ -1,4 +1,4 @@
-import { isOpen } from '../../format/status.js';
+import { isOpen, openStatuses } from '../../format/status.js';
 import { answer, api, type Schema } from '../../http/client.js';
 
 type Item = Schema['RequestItem'];
@@ -19,15 +19,15 @@ const endedShown = 5;
 
 /** The `wanted` oldest of what waits, and the caller's own requests. */
 export async function loadInbox(me: string, wanted: number, signal: AbortSignal): Promise<Inbox> {
-  const [newest, mine] = await Promise.all([page(0, signal), listOwn(me, signal)]);
+  const [newest, { own, ended }] = await Promise.all([page(0, signal), listOwn(me, signal)]);
   const found = newest.total <= pageSize ? newest.requests : await oldest(newest.total, wanted, signal);
   // A request that was made between two pages is on both.
   const approvals = [...new Map(found.map((request) => [request.id, request])).values()].reverse();
   return {
     approvals,
     total: Math.max(newest.total, approvals.length),
-    own: mine.filter(({ status }) => isOpen(status)),
-    ended: mine.filter(({ status }) => !isOpen(status)).slice(0, endedShown),
+    own,
+    ended,
   };
 }
 
@@ -42,7 +42,16 @@ async function oldest(total: number, wanted: number, signal: AbortSignal): Promi
 const page = (offset: number, signal: AbortSignal) =>
   answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: pageSize, offset } }, signal }));
 
-async function listOwn(user: string, signal: AbortSignal): Promise<Item[]> {
-  const { requests } = await answer(api.GET('/api/requests', { params: { query: { user, limit: pageSize } }, signal }));
-  return requests;
+/** Of many that have ended lately, an older open one is on no first page: then the open ones are asked for by their statuses. */
+async function listOwn(user: string, signal: AbortSignal): Promise<Pick<Inbox, 'own' | 'ended'>> {
+  const ask = (query: { status?: Item['status'] }) =>
+    answer(api.GET('/api/requests', { params: { query: { user, limit: pageSize, ...query } }, signal }));
+  const { requests, total } = await ask({});
+  const ended = requests.filter(({ status }) => !isOpen(status)).slice(0, endedShown);
+  if (total <= requests.length) return { own: requests.filter(({ status }) => isOpen(status)), ended };
+  const pages = await Promise.all(openStatuses.map((status) => ask({ status })));
+  const own = pages
+    .flatMap((page) => page.requests)
+    .sort((one, other) => Date.parse(other.created_at) - Date.parse(one.created_at));
+  return { own, ended };
 }

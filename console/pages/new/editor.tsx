@@ -83,9 +83,9 @@ const colours = HighlightStyle.define([
 ]);
 
 const theme = EditorView.theme({
-  '&': { color: 'var(--text)', backgroundColor: 'var(--surface)', fontSize: '13px' },
+  '&': { color: 'var(--text)', backgroundColor: 'var(--surface)', borderRadius: '6px', fontSize: '13px' },
   // The editor sets its own class for the focus 10 ms late.
-  '&:focus-within, &.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '1px' },
+  '&:focus-within, &.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '0' },
   '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '1.6', minHeight: '190px', maxHeight: '52vh' },
   '.cm-content': { caretColor: 'var(--text)', minHeight: '190px' },
   '.cm-cursor': { borderLeftColor: 'var(--text)' },

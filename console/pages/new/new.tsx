@@ -1,5 +1,6 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
+import { hiddenIn } from '../../format/hidden.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Page, Show } from '../../parts/page.js';
 import { useLoaded } from '../../state/loaded.js';
@@ -13,10 +14,18 @@ import { usePreflight } from './use-preflight.js';
 
 /** Writes a request, with what it would come to beside it. */
 export function NewRequest() {
-  const { query } = useLocation();
-  const { from } = query;
+  const {
+    query: { from },
+    route,
+  } = useLocation();
   const databases = useLoaded('databases', (signal) => answer(api.GET('/api/databases', { signal })));
   const first = useLoaded<Draft>(`draft ${from ?? ''}`, async () => (from ? draftFrom(from) : keptDraft()));
+  // From here on it is a draft like any other: a reload must not bring the earlier text back.
+  useEffect(() => {
+    if (from === undefined || first.value === undefined) return;
+    keepDraft(first.value);
+    route('/console/new', true);
+  }, [from, first.value]);
   return (
     <Page title="New request">
       <Show of={databases}>
@@ -30,12 +39,14 @@ type Pair = Schema['Database'];
 
 function Writer({ pairs, first }: { pairs: readonly Pair[]; first: Draft }) {
   const [draft, setDraft] = useState(() => withPair(first, pairs));
-  useEffect(() => keepDraft(draft), [draft]);
+  // At once: a reload may come before the browser has painted.
+  useLayoutEffect(() => keepDraft(draft), [draft]);
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
   const { database, environment, sql } = draft;
   const pair = pairs.find((one) => one.database === database && one.environment === environment);
   const preflight = usePreflight(database, environment, sql);
   const names = useNames(database, environment);
+  const hidden = useMemo(() => hiddenIn(sql), [sql]);
   const marks = useMemo(() => marksOf(preflight.found), [preflight.found]);
   return (
     <div class="writer">
@@ -49,6 +60,11 @@ function Writer({ pairs, first }: { pairs: readonly Pair[]; first: Draft }) {
           marks={marks}
           label="SQL"
         />
+        {hidden !== null && (
+          <p class="note" role="status">
+            The text has characters that are not seen here, such as <code>{hidden}</code>. Approvers see them.
+          </p>
+        )}
       </div>
       <div class="rail">
         <PreflightCard {...preflight} sql={sql} />

@@ -23,10 +23,12 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
   const [error, setError] = useState<Error | null>(null);
   const [told, setTold] = useState('');
   const [token, setToken] = useState<string | null>(null);
+  const [asksSuspend, setAsksSuspend] = useState(false);
   const path = { params: { path: { id: user.id } } };
   const run = async (action: () => Promise<string>) => {
     setError(null);
     setTold('');
+    setAsksSuspend(false);
     await action().then(setTold, setError);
     onChanged();
   };
@@ -66,13 +68,18 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
         <Fields of={grantFields(there, user)} values={{ roles: user.roles, groups: user.groups }} />
         <Problem error={error} />
         <p role="status">{told}</p>
+        {asksSuspend && (
+          <p class="problem" role="alert">
+            From then on {user.id} can do nothing: all tokens are revoked, and open requests are cancelled.
+          </p>
+        )}
         <div class="actions">
           <button type="submit" class="primary">
             Save
           </button>
           {user.status === 'active' ? (
-            <button type="button" class="danger" onClick={() => void run(suspend)}>
-              Suspend
+            <button type="button" class="danger" onClick={() => (asksSuspend ? void run(suspend) : setAsksSuspend(true))}>
+              {asksSuspend ? 'Suspend at once' : 'Suspend'}
             </button>
           ) : (
             <button type="button" onClick={() => void run(activate)}>

@@ -57,8 +57,7 @@ function Lead({ request }: { request: Schema['Request'] }) {
       {request.emergency && <Badge tone="bad">emergency</Badge>}
       {turn !== '' && <Text of={turn} />}
       {deadline !== null && (
-        <span>
-          {turn === '' ? '' : '· '}
+        <span class="quiet">
           {deadline.label} <When at={deadline.at} />
         </span>
       )}
