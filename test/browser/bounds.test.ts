@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../lib/sleep.js';
 import { openTestBrowser, type TestBrowser } from '../support/console.js';
 import { type ConsoleGateway, startConsoleGateway } from '../support/console-gateway.js';
-import { focused, tabTo } from '../support/keyboard.js';
+import { expectFocus, tabTo } from '../support/keyboard.js';
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
@@ -55,8 +55,8 @@ describe.skipIf(browser === null)('the bounds of the page', () => {
     await page.keyboard.press('Control+End');
     const last = page.getByRole('gridcell', { name: '500000', exact: true });
     await last.waitFor();
-    expect(await last.getAttribute('aria-selected')).toBe('true');
-    expect((await focused(page)).name).toBe('Result');
+    await expect.poll(() => last.getAttribute('aria-selected')).toBe('true');
+    await expectFocus(page, { name: 'Result' });
     expect(await page.getByRole('gridcell').count()).toBeLessThan(1500);
   });
 });

@@ -6,7 +6,7 @@ import { sleep } from '../../lib/sleep.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { openTestBrowser, type TestBrowser } from '../support/console.js';
 import { consoleDist } from '../support/console-gateway.js';
-import { focused, keepsFocus } from '../support/keyboard.js';
+import { expectFocus, keepsFocus } from '../support/keyboard.js';
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
@@ -46,19 +46,19 @@ describe.skipIf(browser === null)('an inbox with 1,000 requests', () => {
 
     for (const number of [1, 2, 3]) {
       await page.keyboard.press('j');
-      expect(await focused(page)).toMatchObject({ name: `select ${number}`, isSeen: true });
+      await expectFocus(page, { name: `select ${number}`, isSeen: true });
     }
     await page.keyboard.press('k');
-    expect(await focused(page)).toMatchObject({ name: 'select 2', isSeen: true });
+    await expectFocus(page, { name: 'select 2', isSeen: true });
 
     // Above the focused row one goes, and at the end one comes.
     await decide(oldest);
     await page.getByText(`of ${many - 1}`).waitFor();
     await rowOf(page, 1).waitFor({ state: 'detached' });
-    expect(await focused(page)).toMatchObject({ name: 'select 2', isSeen: true });
+    await expectFocus(page, { name: 'select 2', isSeen: true });
     await ask(many + 1);
     await page.getByText(`of ${many}`).waitFor();
-    expect(await focused(page)).toMatchObject({ name: 'select 2', isSeen: true });
+    await expectFocus(page, { name: 'select 2', isSeen: true });
 
     await showAll(page);
     expect(await subjects(page)).toEqual(numbered(2, many + 1));
@@ -66,7 +66,7 @@ describe.skipIf(browser === null)('an inbox with 1,000 requests', () => {
     await keepsFocus(page);
     await rowOf(page, many + 1).focus();
     await page.keyboard.press('k');
-    expect(await focused(page)).toMatchObject({ name: `select ${many}`, isSeen: true });
+    await expectFocus(page, { name: `select ${many}`, isSeen: true });
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Your decision' }).waitFor();
     await page.getByRole('region', { name: 'SQL' }).getByText(`select ${many}`).waitFor();

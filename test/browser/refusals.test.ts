@@ -46,14 +46,17 @@ describe.skipIf(browser === null)('what the API refuses', () => {
 
   it('401: a session that was revoked asks for a new one, and what was typed is still there', async () => {
     const bob = await deciding('bob', await ask());
-    const { body } = await api.call('GET', '/api/tokens', { token: tokens.bob });
-    for (const token of body.tokens.filter(({ name }: { name: string }) => name === 'console'))
-      await api.call('DELETE', `/api/tokens/${token.id}`, { token: api.tokens.admin });
+    // Only then: the page itself notices within seconds that its session has ended.
+    await bob.page.route('**/approve', async (route) => {
+      await endSessions('bob');
+      await route.continue();
+    });
     await press(bob, 'Approve');
     await bob.page.getByText('Your session has ended. Sign in again').waitFor();
     expect(await bob.page.getByLabel('Comment').count()).toBe(0);
     await bob.page.getByLabel('API token').fill(tokens.bob);
     await bob.page.keyboard.press('Enter');
+    await bob.page.unroute('**/approve');
     await approves(bob);
   });
 
@@ -91,8 +94,9 @@ describe.skipIf(browser === null)('what the API refuses', () => {
   });
 
   it('410: a request that expired while its page was open', async () => {
+    const bob = await browser.signIn(api.url, tokens.bob);
     const id = await ask({ environment: 'short' });
-    const bob = await deciding('bob', id);
+    await decide(bob, id);
     const release = await holdBack(bob.page);
     await sleep(Math.max(0, Date.parse((await shown(id)).expires_at) - Date.now()) + 200);
     await press(bob, 'Approve');
@@ -206,9 +210,19 @@ describe.skipIf(browser === null)('what the API refuses', () => {
   /** The page of a request, with a comment begun. */
   async function deciding(who: 'bob' | 'carol', id: string): Promise<Window> {
     const window = await browser.signIn(api.url, tokens[who]);
-    await window.page.goto(`${api.url}/console/requests/${id}`);
-    await window.page.getByLabel('Comment').fill(typed);
+    await decide(window, id);
     return window;
+  }
+
+  async function decide({ page }: Window, id: string): Promise<void> {
+    await page.goto(`${api.url}/console/requests/${id}`);
+    await page.getByLabel('Comment').fill(typed);
+  }
+
+  async function endSessions(who: 'bob'): Promise<void> {
+    const { body } = await api.call('GET', '/api/tokens', { token: tokens[who] });
+    for (const token of body.tokens.filter(({ name }: { name: string }) => name === 'console'))
+      await api.call('DELETE', `/api/tokens/${token.id}`, { token: api.tokens.admin });
   }
 
   /** The page of a new request with its SQL and reason. */

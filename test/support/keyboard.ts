@@ -26,7 +26,11 @@ const look = `(() => {
   return { tag: one.tagName, name: text.replace(/\\s+/g, ' ').trim(), isSeen };
 })()`;
 
-export const focused = (page: Page): Promise<Focused> => page.evaluate<Focused>(look);
+const focused = (page: Page): Promise<Focused> => page.evaluate<Focused>(look);
+
+/** The page moves the focus when it has painted, so it is looked for until it is there. */
+export const expectFocus = (page: Page, wanted: object): Promise<void> =>
+  expect.poll(() => focused(page), { timeout: 20_000 }).toMatchObject(wanted);
 
 /** More stops than any page of the tests has. */
 const mostStops = 120;
@@ -36,7 +40,8 @@ export async function tabTo(page: Page, name: string): Promise<void> {
   for (let stops = 0; stops < mostStops; stops += 1) {
     await page.keyboard.press('Tab');
     const at = await focused(page);
-    if (at.tag !== '') expect(at).toEqual({ ...at, isSeen: true });
+    // What comes above it meanwhile may push it out of the window for a moment.
+    if (at.tag !== '' && !at.isSeen) await expectFocus(page, { isSeen: true });
     if (at.name === name) return;
   }
   throw new Error(`Tab leads to nothing that is named ${name}`);
