@@ -94,6 +94,12 @@ describe.skipIf(browser === null)('forms and lists', () => {
     await dialog.getByText('Saved.').waitFor();
     expect(await answerOf('/api/users/carla')).toMatchObject({ roles: [], groups: ['dba-team'] });
     await expect.poll(() => dialog.getByLabel('dba-team').isChecked()).toBe(true);
+    await dialog.getByRole('button', { name: 'Suspend' }).click();
+    await dialog.getByText('From then on carla can do nothing').waitFor();
+    expect(await answerOf('/api/users/carla')).toMatchObject({ status: 'active' });
+    await dialog.getByRole('button', { name: 'Suspend at once' }).click();
+    await dialog.getByText('Suspended:').waitFor();
+    expect(await answerOf('/api/users/carla')).toMatchObject({ status: 'suspended' });
   });
 
   it('a token is limited to roles of its own user', async () => {
