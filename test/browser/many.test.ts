@@ -115,6 +115,6 @@ async function showAll(page: Page): Promise<void> {
     const shown = await rows(page).count();
     await more.focus();
     await page.keyboard.press('Enter');
-    await expect.poll(() => rows(page).count()).toBeGreaterThan(shown);
+    await expect.poll(() => rows(page).count(), { timeout: 45_000 }).toBeGreaterThan(shown);
   }
 }
