@@ -7,7 +7,7 @@ import { clone } from '../../dev/layout.js';
 function unit(name: string): Record<string, string[]> {
   const text = readFileSync(join(clone, `deploy/systemd/${name}.service`), 'utf8');
   const values: Record<string, string[]> = {};
-  for (const [, key, value] of text.matchAll(/^(\w+)=(.*)$/gm)) (values[key!] ??= []).push(value!);
+  for (const [, key, value] of text.matchAll(/^(\w+)=(.*)$/gm)) values[key!] = [...(values[key!] ?? []), value!];
   return values;
 }
 

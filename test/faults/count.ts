@@ -27,7 +27,7 @@ interface Stored {
 }
 
 /** Waits for a while until nothing is under way, then counts. Each finding is a sentence about one request. */
-export async function countAll(system: System, calls: PatientCalls, { played, prefix }: Pick<Load, 'played' | 'prefix'>) {
+export async function countAll(system: System, calls: PatientCalls, { played, prefix, refused }: Omit<Load, 'stop'>) {
   const stuck = await stuckAfter(system, calls, 3 * waitMs);
   const stored = new Map((await listStored(system)).map((one) => [one.id, one]));
   const [words, markers] = await Promise.all([written(system), marked(system)]);
@@ -53,7 +53,7 @@ export async function countAll(system: System, calls: PatientCalls, { played, pr
     audit_chain_valid: log.valid === true,
   };
   const chain = log.valid === true ? [] : [`the audit log is not valid: ${log.reason} at ${log.first_broken_seq}`];
-  return { counts, findings: [...lost, ...twice, ...wrong, ...stuck, ...broken, ...chain] };
+  return { counts, findings: [...refused, ...lost, ...twice, ...wrong, ...stuck, ...broken, ...chain] };
 }
 
 /** Everything that was acknowledged is an event of the log. */

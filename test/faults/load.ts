@@ -65,6 +65,8 @@ async function cancel({ calls, tokens, random }: Caller, played: Played): Promis
 
 export interface Load {
   played: readonly Played[];
+  /** Calls that were answered as no careful client would expect; each ended its caller. */
+  refused: readonly string[];
   /** The idempotency keys of its requests, and what they write, begin so. */
   prefix: string;
   /** Makes no more requests; resolves when those under way are over, or the signal aborts. */
@@ -74,6 +76,7 @@ export interface Load {
 /** Callers who submit one request after the other and bring each to its end, whatever happens meanwhile. */
 export function startLoad(system: System, calls: PatientCalls, { callers, seed }: { callers: number; seed: number }): Load {
   const played: Played[] = [];
+  const refused: string[] = [];
   const prefix = `s${seed}c`;
   const stopping = new AbortController();
   const giving = new AbortController();
@@ -92,12 +95,10 @@ export function startLoad(system: System, calls: PatientCalls, { callers, seed }
       if (kind.environment !== 'hasty') await untilOver(caller, one, giving.signal);
     }
   };
-  const ended = Promise.all(Array.from({ length: callers }, (_, n) => submit(n)));
-  // A call that is refused for no reason fails whoever stops the load.
-  ended.catch(() => {});
+  const refuse = (error: Error) => void refused.push(error.message);
+  const ended = Promise.all(Array.from({ length: callers }, (_, n) => submit(n).catch(refuse)));
   return {
-    played,
-    prefix,
+    ...{ played, refused, prefix },
     async stop(signal) {
       stopping.abort();
       const giveUp = () => giving.abort();

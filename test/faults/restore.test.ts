@@ -53,6 +53,7 @@ describe.each(courses.map((course, index) => ({ ...course, seed: 900 + index }))
       const fresh = await write('fresh');
       await eventually(() => load.played.length >= kept.length + 15, waitMs);
       await load.stop(AbortSignal.timeout(waitMs));
+      expect(load.refused).toEqual([]);
       const anchor = await anchorAfter(late);
 
       await stopAll();

@@ -44,7 +44,7 @@ export async function playSchedule(stage: Stage, schedule: Schedule): Promise<Ou
   const possible = schedule.outages.filter(({ name }) => !Object.hasOwn(leftOut, name));
   const load = startLoad(system, calls, schedule);
   const endsAt = performance.now() + schedule.minutes * 60_000;
-  const isOver = () => performance.now() >= endsAt && load.played.length >= schedule.requests;
+  const isOver = () => load.refused.length > 0 || (performance.now() >= endsAt && load.played.length >= schedule.requests);
   const played: Record<string, number> = {};
   const note = (name: string, what: string, startedAt: number) => {
     played[name] = (played[name] ?? 0) + 1;
