@@ -3,6 +3,7 @@ import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { decisionCode, requestCode, stateCode } from '../db/vouching.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
+import { sleep } from '../lib/sleep.js';
 import { untilNoBacklog } from './backlog.js';
 import { type Copier, prepareCopier } from './copied-rows.js';
 import { asGateway } from './own-database.js';
@@ -10,6 +11,7 @@ import type { BenchSystem } from './system.js';
 import { type Kind, kinds, makeTemplates } from './templates.js';
 
 const perBatch = 10_000;
+const lookMs = 500;
 /** Well below `temporal.max_backlog`, above which no request can be made. */
 const toldAtOnce = 2000;
 const hourMs = 3_600_000;
@@ -48,6 +50,19 @@ export async function storeCopies(system: BenchSystem, { ended, old, waiting }: 
   });
   // Autovacuum comes a minute later: until then plans would be those of empty tables.
   await system.database.query('analyze');
+}
+
+/** So many that have ended, sealed and known to vacuum; the calls that follow meet a large database at rest. */
+export async function storeEnded(system: BenchSystem, stored: number): Promise<void> {
+  if (stored === 0) return;
+  await storeCopies(system, { ended: stored, old: 0, waiting: 0 });
+  await untilSealed(system);
+  await system.database.query('vacuum (analyze)');
+}
+
+export async function untilSealed({ database }: BenchSystem): Promise<void> {
+  const unsealed = async () => (await database.query('select 1 from audit_events where seq is null limit 1')).rows.length;
+  while ((await unsealed()) > 0) await sleep(lookMs);
 }
 
 const endedKind = (n: number): Kind => {

@@ -5,7 +5,7 @@ import { waitFor } from '../dev/wait-for.js';
 import { sleep } from '../lib/sleep.js';
 import { requestWorkflow } from '../workflows/messages.js';
 import { type Caller, expectStatus } from './caller.js';
-import { storeCopies } from './copied-requests.js';
+import { storeCopies, untilSealed } from './copied-requests.js';
 import { usageDuring, watchedProcesses } from './footprint-of.js';
 import { create } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';
@@ -113,11 +113,6 @@ async function countOld({ database }: BenchSystem): Promise<number> {
     `select count(*)::int as count from requests where updated_at < now() - interval '90 days'`,
   );
   return rows[0].count;
-}
-
-async function untilSealed({ database }: BenchSystem): Promise<void> {
-  const unsealed = async () => (await database.query('select 1 from audit_events where seq is null limit 1')).rows.length;
-  while ((await unsealed()) > 0) await sleep(lookMs);
 }
 
 async function vacuum({ database }: BenchSystem): Promise<Record<string, number>> {

@@ -7,6 +7,7 @@ import { auditLog } from './audit-log.js';
 import { auditSealing } from './audit-sealing.js';
 import { auditVerify } from './audit-verify.js';
 import { authentication } from './authentication.js';
+import { cancel } from './cancel.js';
 import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
@@ -14,6 +15,7 @@ import { completion } from './completion.js';
 import { consoleInbox } from './console-inbox.js';
 import { consoleLoad } from './console-load.js';
 import { consoleScroll } from './console-scroll.js';
+import { creations } from './creations.js';
 import { decision } from './decision.js';
 import { events } from './events.js';
 import { footprint } from './footprint.js';
@@ -42,6 +44,8 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   'against-floor': againstFloor,
   'closed-loop': closedLoop,
   decision,
+  cancel,
+  creations,
   get,
   lists,
   growth,
