@@ -8,6 +8,7 @@ import { httpStatus } from '../../runtime/http-errors.js';
 import type { Services } from '../context.js';
 import { admit, senderOf } from './admission.js';
 import { recordedCall } from './call-spans.js';
+import { withDeclaredChannel } from './channel.js';
 import { perform } from './perform.js';
 import type { Reply } from './reply.js';
 import type { Route } from './route.js';
@@ -102,7 +103,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   trace.template = templateOf(match);
   if (match.kind !== 'route') return refuseRoute(ctx, match, segments);
   trace.longPoll = match.route.longPoll ?? null;
-  return perform(services, match.route, who, {
+  return perform(services, match.route, withDeclaredChannel(who, ctx.req), {
     ...sender,
     authenticate,
     callId: trace.callId,

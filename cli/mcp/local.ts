@@ -1,6 +1,7 @@
 import { BadArgument, readArguments } from '../../domain/mcp-arguments.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
+import type { Client } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
 import { answerFailure, type Bridge, problemOf } from './bridge.js';
@@ -61,8 +62,14 @@ function contextOf({ context }: Bridge, flight: Flight, what: string, args: Reco
   const named = Object.entries(args).filter(([key]) => key === 'database' || key === 'environment');
   const options = { ...context.options, ...Object.fromEntries(named) };
   const output = { ...context.output, mode: 'quiet' as const, note: () => {} };
-  return { ...context, options, output, what, signal: flight.stop.signal };
+  return { ...context, options, output, what, signal: flight.stop.signal, client: () => forModel(context.client()) };
 }
+
+/** Its calls say that a model asked, as those to `/mcp` do (MC-44). */
+const forModel = (client: Client): Client => ({
+  ...client,
+  call: (call) => client.call({ ...call, headers: { ...call.headers, 'x-svc-channel': 'mcp' } }),
+});
 
 /** Sessions of older versions have no structures (MC-41). */
 const isOld = ({ session }: Bridge): boolean => session.version !== null && session.version < '2025-06-18';
