@@ -6,7 +6,7 @@ import { createReleases } from '../lib/releases.js';
 import { sleep } from '../lib/sleep.js';
 import { createAuthenticate } from '../runtime/authentication.js';
 import { listen } from '../runtime/listen-address.js';
-import { createJudgeJwt } from '../runtime/oidc/judge.js';
+import { createAuthenticateJwt } from '../runtime/oidc/authenticate.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
 import { createReadiness, type Readiness } from '../runtime/readiness.js';
 import { isStoppedByHand } from '../runtime/stop-signals.js';
@@ -74,8 +74,8 @@ const readinessOf = ({ database, lifecycle, temporal, results, config }: Service
 
 function httpServerOf(services: Services, ready: () => Promise<Readiness>, times: RouteTimes): Server {
   const { database, config } = services;
-  const judgeJwt = createJudgeJwt(services);
-  const authenticate = createAuthenticate({ database, judgeJwt, config }, services.authFailures.record);
+  const authenticateJwt = createAuthenticateJwt(services);
+  const authenticate = createAuthenticate({ database, authenticateJwt, config }, services.authFailures.record);
   const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths, stallMs: times.stallMs });
   const handle = app.callback();
   return createHttpServer((request, response) => void handle(request, response), services.version);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditDraft, type AuditSubject, auditCategory, metadataJson } from '../domain/audit/draft.js';
+import { auditCategory } from '../domain/audit/catalogue.js';
+import { type AuditDraft, type AuditSubject, metadataJson } from '../domain/audit/draft.js';
 import type { Transaction } from './client.js';
 import { insertDeliveries } from './webhook-deliveries.js';
 

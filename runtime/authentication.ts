@@ -12,7 +12,7 @@ import type { ClientAddress } from './client-address.js';
 import type { Credential } from './credential.js';
 import type { Generation } from './generation.js';
 import { httpStatus } from './http-errors.js';
-import type { JudgeJwt } from './oidc/judge.js';
+import type { AuthenticateJwt } from './oidc/authenticate.js';
 import type { Meter } from './rate-limits/meter.js';
 import { type Admitted, type AuthFailure, type Refused, stranger, type Verdict } from './verdict.js';
 
@@ -36,7 +36,7 @@ export type Beside = (db: Vouched) => Promise<void>;
 export interface AuthenticateServices {
   database: Pick<Database, 'query' | 'together'>;
   /** Judges credentials of the identity provider. */
-  judgeJwt: JudgeJwt;
+  authenticateJwt: AuthenticateJwt;
   config: () => Pick<Config, 'auth'>;
 }
 
@@ -75,7 +75,7 @@ const actorOf = (caller: Admitted['caller'], address: ClientAddress): Actor => (
 });
 
 async function judgeCredential(
-  { database, judgeJwt, config }: AuthenticateServices,
+  { database, authenticateJwt, config }: AuthenticateServices,
   credential: Credential | null,
   call: { generation: Generation; address: ClientAddress; beside: Beside | undefined },
 ): Promise<Verdict> {
@@ -83,7 +83,7 @@ async function judgeCredential(
   const { text, isCookie } = credential;
   if (!/^[\x21-\x7e]{12,8192}$/.test(text)) return stranger('auth.invalid_token', 'malformed');
   if (text.startsWith('eyJ') && !isCookie) {
-    const [verdict] = await Promise.all([judgeJwt(text, call), call.beside && database.together(call.beside)]);
+    const [verdict] = await Promise.all([authenticateJwt(text, call), call.beside && database.together(call.beside)]);
     return verdict;
   }
   const prefix = prefixOf(text);

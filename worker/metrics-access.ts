@@ -9,7 +9,7 @@ import { addressOf } from '../runtime/client-address.js';
 import type { Configuration } from '../runtime/configuration.js';
 import { bearerOf } from '../runtime/credential.js';
 import type { Metrics } from '../runtime/metrics.js';
-import { createJudgeJwt } from '../runtime/oidc/judge.js';
+import { createAuthenticateJwt } from '../runtime/oidc/authenticate.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { createMeter } from '../runtime/rate-limits/meter.js';
 
@@ -29,7 +29,11 @@ export function createMetricsAccess(options: {
   const { configuration, database, log } = options;
   const failures = createAuthFailureLog(options);
   const authenticate = createAuthenticate(
-    { database, judgeJwt: createJudgeJwt({ database, log, config: configuration.config }), config: configuration.config },
+    {
+      database,
+      authenticateJwt: createAuthenticateJwt({ database, log, config: configuration.config }),
+      config: configuration.config,
+    },
     failures.record,
   );
   const limiter = createRateLimiter(options, configuration.config);

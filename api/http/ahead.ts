@@ -31,17 +31,28 @@ export function readAhead<T>(
 }
 
 function sendable(id: string | null | undefined, read: (db: Vouched, id: string) => Promise<unknown>): Ahead {
-  let found: Promise<unknown> | null = null;
+  if (id == null || !isUuid(id)) return { send: async () => {}, take: () => null };
+  const sent = along((db) => read(db, id));
   let until = 0;
   return {
-    send: async (db) => {
-      if (id == null || !isUuid(id)) return;
+    send: (db) => {
       until = performance.now() + freshMs;
-      found = read(db, id);
+      return sent.send(db);
+    },
+    take: () => (performance.now() < until ? sent.take() : null),
+  };
+}
+
+/** A read that shares the connection of another one. `send` never rejects; `take` brings what was read, once, and is null if nothing was sent. */
+export function along<T>(read: (db: Vouched) => Promise<T>): { send(db: Vouched): Promise<void>; take(): Promise<T> | null } {
+  let found: Promise<T> | null = null;
+  return {
+    send: async (db) => {
+      found = read(db);
       await found.catch(() => {});
     },
     take: () => {
-      const taken = performance.now() < until ? found : null;
+      const taken = found;
       found = null;
       return taken;
     },

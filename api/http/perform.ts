@@ -1,20 +1,18 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../../db/call-limit.js';
 import type { Vouched } from '../../db/client.js';
 import type { Caller } from '../../domain/caller.js';
-import { forbidden, GatewayError, invalid, refusal } from '../../domain/errors.js';
-import { lacking } from '../../domain/lacking.js';
-import { PERMISSIONS, type Permission } from '../../domain/permission-table.js';
-import { can } from '../../domain/permissions.js';
+import { GatewayError, invalid } from '../../domain/errors.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
+import { checkAccess, checkScopes } from './access.js';
 import { type AdmittedSender, authenticated } from './admission.js';
-import type { Ahead } from './ahead.js';
+import { type Ahead, along } from './ahead.js';
 import { refuseBadText } from './bad-text.js';
 import { type JsonBody, maxBodyBytes, readFormBytes, readJsonBody, readRawJsonBytes } from './body.js';
-import { parseQueryString } from './query.js';
+import { parseQuery } from './query.js';
 import { Reply } from './reply.js';
-import { type Call, type Given, permissionsOf, type Route } from './route.js';
+import type { Call, Given, Route } from './route.js';
 import { parsePart } from './shape.js';
 
 /** What is known of a call before its route's own rules apply. */
@@ -60,13 +58,9 @@ export async function perform(services: Services, route: Route, who: Authenticat
       authenticated(incoming.authenticate, { ...incoming, credential: { text, isCookie: false } }, services.generation()),
     recheck: () => callerNow(services, route, incoming),
     recheckBeside: async <T>(read: (db: Vouched) => Promise<T>): Promise<[Caller, T]> => {
-      let found: Promise<T> | undefined;
-      const beside = async (db: Vouched) => {
-        found = read(db);
-        await found.catch(() => {});
-      };
-      const caller = await callerNow(services, route, incoming, beside);
-      return [caller, await (found ?? read(services.database))];
+      const { send, take } = along(read);
+      const caller = await callerNow(services, route, incoming, send);
+      return [caller, await (take() ?? read(services.database))];
     },
     invoke: (inner: Route, given: Given) => invoke(services, inner, incoming, given),
   });
@@ -96,39 +90,6 @@ async function callerNow(
 
 /** A preflight waits for its plan, but clients allow it no more time than other calls (HT-131). */
 const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !== 'preflight';
-
-function checkAccess(route: Route, caller: Caller, incoming: Incoming): void {
-  const { access } = route;
-  if (access === 'public') return;
-  if ((access === 'agent') !== (caller.kind === 'agent'))
-    throw forbidden(access === 'agent' ? 'this takes an agent token' : 'this takes the token of a user');
-  if (access === 'agent' || access === 'authenticated' || isFree(route, incoming)) return;
-  const holds = (permission: Permission) =>
-    can(caller, permission, PERMISSIONS[permission].class === 'global' ? 'everywhere' : 'somewhere');
-  if (!permissionsOf(route).some(holds)) throw lacking(permissionsOf(route), null, 'or');
-}
-
-/** Whether a flag of the query takes the need of a permission away. */
-function isFree({ access, query }: Route, { search }: Incoming): boolean {
-  if (typeof access === 'string' || access.unless === undefined || query === undefined) return false;
-  try {
-    return (parseQuery(query, search) as Record<string, unknown>)[access.unless] === true;
-  } catch {
-    // Whoever names the flag hears after this check what is wrong with the query; others are refused here (HT-14).
-    return new URLSearchParams(search).has(access.unless);
-  }
-}
-
-/** HD-11: with `agents.require_scopes`, an agent token must have scopes. */
-function checkScopes(services: Services, { access, evenUnscoped }: Route, caller: Caller): void {
-  if (access !== 'agent' || evenUnscoped || caller.kind !== 'agent' || caller.agentScopes !== null) return;
-  if (!services.config().agents.requireScopes) return;
-  throw refusal(
-    'auth.forbidden',
-    'this agent token has no scopes',
-    'make one with: svc token create --agent NAME --scope DATABASE/ENVIRONMENT',
-  );
-}
 
 /** All database work of a call that was not an HTTP request of its own (OP-70). */
 const invokedDatabaseMs = 4000;
@@ -189,10 +150,6 @@ function parseParams(route: Route, params: Incoming['params']): unknown {
     if (value.includes('\0')) throw invalid(`${name} must not hold U+0000`, `path.${name}`);
   }
   return route.params === undefined ? undefined : parsePart('params', route.params, params);
-}
-
-function parseQuery(query: z.ZodType, search: string): unknown {
-  return parsePart('query', query, parseQueryString(search, query instanceof z.ZodObject ? Object.keys(query.shape) : []));
 }
 
 /** Throws if the answer breaks its own schema or the status was not declared: both are bugs. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { invalid } from '../../domain/errors.js';
 import { parseInstantText } from '../../domain/instant.js';
 import { type Facts, text } from './fields.js';
-import { place } from './shape.js';
+import { parsePart, place } from './shape.js';
 
 const maxInteger = 4_294_967_295;
 
@@ -68,8 +68,12 @@ export const instantParam = (about: string) =>
     .meta({ type: 'string', format: 'date-time', description: about })
     .optional();
 
+export function parseQuery(query: z.ZodType, search: string): unknown {
+  return parsePart('query', query, parseQueryString(search, query instanceof z.ZodObject ? Object.keys(query.shape) : []));
+}
+
 /** Parses the known parameters. A repeated one is 400 (HT-62), unknown ones are ignored, U+0000 anywhere is 400 (HT-45). */
-export function parseQueryString(search: string, known: Iterable<string>): Record<string, string> {
+function parseQueryString(search: string, known: Iterable<string>): Record<string, string> {
   const names = new Set(known);
   // No prototype, so `__proto__` is an ordinary unknown parameter.
   const values: Record<string, string> = Object.create(null) as Record<string, string>;

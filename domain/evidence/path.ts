@@ -1,5 +1,5 @@
+import type { AuditType } from '../audit/catalogue.js';
 import { objectOf } from '../audit/checkpoint.js';
-import type { AuditType } from '../audit/draft.js';
 import type { SealedEvent } from '../audit/event.js';
 import type { Status } from '../request/types.js';
 import { type Fault, fault } from './fault.js';

@@ -1,6 +1,6 @@
 import { isUserId } from '../selectors.js';
 
-/** `[auth.oidc]` as far as claims are judged by it. */
+/** `[auth.oidc]` as far as claims are checked by it. */
 export interface ClaimRules {
   issuer: string;
   clientId: string | null;
@@ -30,8 +30,8 @@ const toleranceMs = 30_000;
 /** Longer names and addresses are ignored. */
 const maxProfile = 256;
 
-/** Judges the claims of a token whose signature fits (IM-31). `now` is in milliseconds. */
-export function judgeClaims(claims: Claims, rules: ClaimRules, now: number): Login | ClaimFault {
+/** Checks the claims of a token whose signature fits (IM-31). `now` is in milliseconds. */
+export function checkClaims(claims: Claims, rules: ClaimRules, now: number): Login | ClaimFault {
   const { iss, aud, exp, nbf, sub } = claims;
   if (iss !== rules.issuer) return 'issuer';
   const audience = rules.clientId ?? rules.audience;

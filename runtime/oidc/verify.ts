@@ -7,7 +7,7 @@ export type SignatureFault = 'malformed' | 'algorithm' | 'key' | 'signature';
 /** No key was ever fetched, and the provider cannot be reached. */
 export class ProviderAway extends Error {}
 
-/** The claims of a token that is signed with a key of the provider (IM-31), not judged yet; or why it is refused. Throws `ProviderAway`. */
+/** The claims of a token that is signed with a key of the provider (IM-31), not checked yet; or why it is refused. Throws `ProviderAway`. */
 export async function verifiedClaims(token: string, keySet: KeySet): Promise<Record<string, unknown> | SignatureFault> {
   const parts = token.split('.');
   const header = parts.length === 3 ? parsed(parts[0] ?? '') : null;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AuditType, auditCategory } from '../../domain/audit/draft.js';
+import { type AuditType, auditCategory } from '../../domain/audit/catalogue.js';
 import { sleep } from '../../lib/sleep.js';
 import { runKeys } from '../../runtime/commands/keys.js';
 import { revokeSigningKey, rotateKeys } from '../../runtime/key-rotation.js';

@@ -1,4 +1,4 @@
-import type { AuditType } from '../../domain/audit/draft.js';
+import type { AuditType } from '../../domain/audit/catalogue.js';
 import { sleep } from '../../lib/sleep.js';
 import type { System } from '../support/system.js';
 import { expectStatus, type PatientCalls } from './calls.js';

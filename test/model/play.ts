@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AuditType } from '../../domain/audit/draft.js';
+import type { AuditType } from '../../domain/audit/catalogue.js';
 import { endOfPath } from '../domain/request/transitions.js';
 import type { Answer } from '../support/api.js';
 import { type Call, suspendable } from './calls.js';

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Actor,
-  type AuditDraft,
-  type AuditType,
-  auditCategory,
-  metadataJson,
-  systemActor,
-} from '../../../domain/audit/draft.js';
+import { type AuditType, auditCategory } from '../../../domain/audit/catalogue.js';
+import { type Actor, type AuditDraft, metadataJson, systemActor } from '../../../domain/audit/draft.js';
 
 /** The catalogue of section 3, as far as this version writes it. */
 const catalogue = {

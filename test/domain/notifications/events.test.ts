@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { auditCategory } from '../../../domain/audit/draft.js';
+import { auditCategory } from '../../../domain/audit/catalogue.js';
 import { isSubscribed, matchesEvent, type NotificationEvent, notificationEvents } from '../../../domain/notifications/events.js';
 
 const events = Object.keys(notificationEvents) as NotificationEvent[];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClaimRules, claimAt, judgeClaims, type Login } from '../../../domain/oidc/claims.js';
+import { type ClaimRules, checkClaims, claimAt, type Login } from '../../../domain/oidc/claims.js';
 
 const rules: ClaimRules = {
   ...{ issuer: 'https://id.example.net', clientId: 'svc', audience: 'other', subjectClaim: 'sub', groupsClaim: 'groups' },
@@ -11,7 +11,7 @@ const rules: ClaimRules = {
 };
 const now = 1_900_000_000_000;
 const good = { iss: rules.issuer, aud: 'svc', sub: 'mira', exp: 1_900_000_000 };
-const judged = (over: object, more: Partial<ClaimRules> = {}) => judgeClaims({ ...good, ...over }, { ...rules, ...more }, now);
+const judged = (over: object, more: Partial<ClaimRules> = {}) => checkClaims({ ...good, ...over }, { ...rules, ...more }, now);
 
 describe('claims (IM-31)', () => {
   it('end 30 seconds after exp and begin 30 seconds before nbf, both included', () => {

@@ -1,4 +1,4 @@
-import type { AuditType } from '../../../domain/audit/draft.js';
+import type { AuditType } from '../../../domain/audit/catalogue.js';
 import type { Status } from '../../../domain/request/types.js';
 
 /** Section 7 of the request rules as edges between stored statuses; a status may also stay as it is. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config, OidcConfig } from '../../config/types.js';
 import type { Database } from '../../db/client.js';
-import { judgeClaims, type Login } from '../../domain/oidc/claims.js';
+import { checkClaims, type Login } from '../../domain/oidc/claims.js';
 import { jwtCaller } from '../../domain/stored-caller.js';
 import type { ClientAddress } from '../client-address.js';
 import type { Generation } from '../generation.js';
@@ -17,16 +17,16 @@ interface JwtCall {
   address: ClientAddress;
 }
 
-export type JudgeJwt = (token: string, call: JwtCall) => Promise<Verdict>;
+export type AuthenticateJwt = (token: string, call: JwtCall) => Promise<Verdict>;
 
-interface JudgeJwtServices {
+interface JwtServices {
   database: Database;
   config: () => Config;
   log: Logger;
 }
 
-/** Judges JWTs by the configuration of the moment (section 3 of the identity rules). The keys of the provider are kept between calls, and nothing else. */
-export function createJudgeJwt({ database, config, log }: JudgeJwtServices): JudgeJwt {
+/** Authenticates JWTs by the configuration of the moment (section 3 of the identity rules). The keys of the provider are kept between calls, and nothing else. */
+export function createAuthenticateJwt({ database, config, log }: JwtServices): AuthenticateJwt {
   const keySetOf = rememberedKeySet((error) =>
     log.warn({ error: describe(error) }, 'the keys of the identity provider cannot be fetched'),
   );
@@ -38,10 +38,10 @@ export function createJudgeJwt({ database, config, log }: JudgeJwtServices): Jud
     try {
       const claims = await verifiedClaims(token, keySetOf(auth.oidc));
       if (typeof claims === 'string') return stranger('auth.oidc_failed', `jwt_${claims}`);
-      const login = judgeClaims(claims, auth.oidc, Date.now());
+      const login = checkClaims(claims, auth.oidc, Date.now());
       if (typeof login === 'string') return stranger('auth.oidc_failed', `jwt_${login}`);
       const { linkExistingUsers } = auth.oidc;
-      return await judgeLogin(login, auth.oidc, call, { database, maxUsers: limits.maxUsers, linkExistingUsers });
+      return await authenticateLogin(login, auth.oidc, call, { database, maxUsers: limits.maxUsers, linkExistingUsers });
     } catch (error) {
       if (!(error instanceof ProviderAway)) throw error;
       return refusedAs('service.unavailable', 'identity provider unreachable', 'provider_unreachable');
@@ -59,7 +59,7 @@ function rememberedKeySet(onFailure: (error: unknown) => void): (oidc: OidcConfi
   };
 }
 
-async function judgeLogin(
+async function authenticateLogin(
   login: Login,
   { defaultRole }: OidcConfig,
   { generation, address }: JwtCall,
