@@ -135,7 +135,8 @@ describe('the record of an agent (AG-12 to AG-16)', () => {
 
   it('counts a poll that waited as seen at its end too (AG-14)', async () => {
     const agent = await calls.newAgent();
-    const poll = agent.poll(pollBody({ wait_ms: 1100 }));
+    // Long enough for the update to come before its end.
+    const poll = agent.poll(pollBody({ wait_ms: 5000 }));
     await expect.poll(waiting).toBe(1);
     await calls.sql(`update agents set last_seen_at = last_seen_at - interval '1 hour' where id = $1`, [agent.id]);
     expect(idsOf(await poll)).toEqual([]);

@@ -130,11 +130,9 @@ describe('the record of refused credentials (AU-12, AU-21)', () => {
       await Promise.all(Array.from({ length: 10 }, () => me(`Bearer svc_${'cd'.repeat(16)}`, bad)));
     expect(await auditOf('203.0.113.2')).toHaveLength(60);
     const second = await api.another();
-    await Promise.all(
-      Array.from({ length: 63 }, () =>
-        second.call('GET', '/api/me', { token: `svc_${'ef'.repeat(16)}`, headers: { 'x-forwarded-for': '203.0.113.3' } }),
-      ),
-    );
+    const other = { token: `svc_${'ef'.repeat(16)}`, headers: { 'x-forwarded-for': '203.0.113.3' } };
+    for (let round = 0; round < 7; round += 1)
+      await Promise.all(Array.from({ length: 9 }, () => second.call('GET', '/api/me', other)));
     await second.close();
     const events = await auditOf('203.0.113.3');
     expect(events).toHaveLength(61);
