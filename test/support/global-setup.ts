@@ -27,6 +27,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     await engines.close();
     tellNotRun();
-    for (const used of [folder, memoryFolder]) if (used !== null) rmSync(used, { recursive: true, force: true });
+    for (const used of [folder, memoryFolder]) if (used !== null) rmSync(used, { recursive: true, force: true, maxRetries: 10 });
   };
 }

@@ -12,7 +12,8 @@ import { onTestFinished } from 'vitest';
 export async function temporaryFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-folder-'));
   await chmod(folder, 0o755);
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  // A program that the test started may still write to it.
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 
