@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { insertSession, type McpSession, useSession } from '../../db/mcp-sessions.js';
 import type { Caller } from '../../domain/caller.js';
+import { clientName } from '../../domain/client-name.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
@@ -51,23 +52,10 @@ export async function openSession(
 /** No subject may take all sessions, or whoever opens them in a loop would lock everybody else out. */
 const shareOf = (max: number) => Math.max(10, Math.ceil(max / 10));
 
-const maxNameLength = 80;
-
-/** What a client calls itself, made fit for an audit event and an approver's page: one line, short, nothing that hides or turns other text. */
 function clientOf(info: unknown): string {
   if (!isObject(info)) throw badParams('clientInfo must be an object', 'params.clientInfo');
   const { name, version } = info;
   if (typeof name !== 'string') throw badParams('clientInfo.name must be a string', 'params.clientInfo.name');
   if (typeof version !== 'string') throw badParams('clientInfo.version must be a string', 'params.clientInfo.version');
-  return [name, version].map(clean).filter(Boolean).join(' ') || 'unnamed';
+  return clientName(name, version);
 }
-
-const clean = (text: string) =>
-  [
-    ...text
-      .slice(0, 1000)
-      .replace(/[\p{C}\p{Z}]+/gu, ' ')
-      .trim(),
-  ]
-    .slice(0, maxNameLength)
-    .join('');

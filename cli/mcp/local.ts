@@ -58,18 +58,18 @@ async function callTool(bridge: Bridge, flight: Flight, tool: LocalTool, given: 
   }
 }
 
-function contextOf({ context }: Bridge, flight: Flight, what: string, args: Record<string, unknown>): Context {
+function contextOf({ context, session }: Bridge, flight: Flight, what: string, args: Record<string, unknown>): Context {
   const named = Object.entries(args).filter(([key]) => key === 'database' || key === 'environment');
   const options = { ...context.options, ...Object.fromEntries(named) };
   const output = { ...context.output, mode: 'quiet' as const, note: () => {} };
-  return { ...context, options, output, what, signal: flight.stop.signal, client: () => forModel(context.client()) };
+  return { ...context, options, output, what, signal: flight.stop.signal, client: () => forModel(context.client(), session) };
 }
 
-/** Its calls say that a model asked, as those to `/mcp` do (MC-44). */
-const forModel = (client: Client): Client => ({
-  ...client,
-  call: (call) => client.call({ ...call, headers: { ...call.headers, 'x-svc-channel': 'mcp' } }),
-});
+/** Its calls say that a model asked, and through which client, as those to `/mcp` do (MC-44). */
+function forModel(client: Client, { askedBy }: Bridge['session']): Client {
+  const headers = { 'x-svc-channel': 'mcp', ...(askedBy === null ? {} : { 'x-svc-client': askedBy }) };
+  return { ...client, call: (call) => client.call({ ...call, headers: { ...call.headers, ...headers } }) };
+}
 
 /** Sessions of older versions have no structures (MC-41). */
 const isOld = ({ session }: Bridge): boolean => session.version !== null && session.version < '2025-06-18';

@@ -1,3 +1,4 @@
+import { cleanName } from '../../domain/client-name.js';
 import type { Client, Reply } from '../client.js';
 import { type CommandFailure, failure } from '../failure.js';
 import { type RequestMessage, tryJson } from './message.js';
@@ -41,6 +42,13 @@ export class Session {
 
   get hasElicitation(): boolean {
     return this.opening?.params?.get('capabilities')?.get('elicitation')?.kind === 'object';
+  }
+
+  /** Name and version of the client, each percent-encoded; null before `initialize`. */
+  get askedBy(): string | null {
+    const info = this.opening?.params?.get('clientInfo');
+    const parts = [info?.get('name')?.string(), info?.get('version')?.string()];
+    return info === undefined ? null : parts.map((part) => encodeURIComponent(cleanName(part ?? ''))).join(' ');
   }
 
   /** The session for a call, opened again where it was lost; null before `initialize`: such a call works without one (MC-12). */

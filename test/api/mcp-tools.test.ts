@@ -151,21 +151,22 @@ describe('svc_execute_query', () => {
   });
 
   it('takes them too for a call of the API that says a model asked, and no other word is taken (AU-20, MC-50)', async () => {
-    const create = (channel: string, over: object = {}) =>
+    const create = (channel: string, over: object = {}, client = 'evil%E2%80%AE%0Aname 1') =>
       api.call('POST', '/api/requests', {
         token: tokens.owner,
-        headers: { 'x-svc-channel': channel },
+        headers: { 'x-svc-channel': channel, 'x-svc-client': client },
         body: { database: 'desk', environment: 'guided', detail: 'select 1', ...over },
       });
     const { body } = await create('mcp');
     expect(body.status).toBe('pending');
-    expect((await calls.show(tokens.dba, body.id)).body.metadata).toEqual({ source: 'mcp' });
+    expect((await calls.show(tokens.dba, body.id)).body.metadata).toEqual({ source: 'mcp', client: 'evil name 1' });
     const events = await calls.sql<{ metadata_json: string }>('select metadata_json from audit_events where request_id = $1', [
       body.id,
     ]);
     expect(events.map(({ metadata_json: text }) => JSON.parse(text).channel)).toEqual(['mcp']);
     expect((await create('mcp', { environment: 'closed' })).status).toBe(400);
     expect((await create('mcp', { emergency: true, reason: 'x' })).status).toBe(400);
+    expect((await create('mcp', {}, '%E0%A4%A')).text).toContain('x-svc-client');
     for (const word of ['api', 'MCP', '']) {
       const refused = await create(word);
       expect(refused.status).toBe(400);

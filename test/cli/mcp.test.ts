@@ -143,7 +143,10 @@ describe.each(officialClients)('the official client ($version) over svc mcp', ({
     ]) {
       const { structuredContent } = await client.callTool(call);
       const { request_id: id } = structuredContent as { request_id: string };
-      expect((await calls.show(owner, id)).body).toMatchObject({ reason: 'ticket 17', metadata: { source: 'mcp' } });
+      expect((await calls.show(owner, id)).body).toMatchObject({
+        reason: 'ticket 17',
+        metadata: { source: 'mcp', client: expect.stringMatching(/./) },
+      });
     }
     const silent = await (await connected()).callTool({ name: 'svc_migrate_up', arguments: { environment: 'qa' } });
     expect(silent.isError).toBe(true);
