@@ -14,6 +14,7 @@ import { codes } from './codes.js';
 import { completion } from './completion.js';
 import { consoleInbox } from './console-inbox.js';
 import { consoleLoad } from './console-load.js';
+import { consoleMemory } from './console-memory.js';
 import { consoleScroll } from './console-scroll.js';
 import { creations } from './creations.js';
 import { decision } from './decision.js';
@@ -66,6 +67,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   events,
   'console-load': consoleLoad,
   'console-inbox': consoleInbox,
+  'console-memory': consoleMemory,
   'console-scroll': consoleScroll,
 };
 
