@@ -1,5 +1,6 @@
 import { sleep } from '../lib/sleep.js';
 import type { Window } from '../test/support/console.js';
+import { hurried } from '../test/support/hurried.js';
 import { evenly } from './arrivals.js';
 import { inBrowser } from './browser.js';
 import { create } from './requests.js';
@@ -10,15 +11,6 @@ import type { BenchOptions, BenchSystem } from './system.js';
 const settleMs = 3000;
 /** Long enough to be in the list. */
 const shownMs = 1000;
-
-/** The clocks of the page run so many times as fast, so that it looks as often for a change as it would in the time that is played. */
-const hurried = (factor: number) => `
-  for (const name of ['setTimeout', 'setInterval']) {
-    const wait = globalThis[name];
-    globalThis[name] = (work, ms = 0, ...rest) => wait(work, ms / ${factor}, ...rest);
-  }
-  const now = performance.now.bind(performance);
-  performance.now = () => now() * ${factor};`;
 
 /**
  * The inbox of an approver while `changes` changes come, `rate` each second: requests that are made and cancelled. 3,600 at 10 a second are an

@@ -7,13 +7,12 @@ import { KeyHelp } from './key-help.js';
 import { Navigation } from './navigation.js';
 import { actionIn } from './press.js';
 import { Replaced } from './replaced.js';
-import { useWaiting } from './waiting.js';
+import { Waiting } from './waiting.js';
 
 /** What is around every page: the way to the others, and what concerns all. */
 export function Frame({ children }: { children: ComponentChildren }) {
   const { route } = useLocation();
   const [showsKeys, setShowsKeys] = useState(false);
-  useWaiting();
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const action = actionIn(event);
@@ -27,6 +26,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   }, [route]);
   return (
     <div class="frame">
+      <Waiting />
       <a class="skip" href="#main">
         Skip to the page
       </a>

@@ -4,8 +4,11 @@ import { onChange } from '../state/live.js';
 import { useLoaded } from '../state/loaded.js';
 import { hasNews, waiting } from '../state/title.js';
 
-/** Keeps the count of what waits for the caller, and tells of new ones while nobody looks (CO-21). */
-export function useWaiting(): void {
+/**
+ * Keeps the count of what waits for the caller, and tells of new ones while nobody looks (CO-21). Draws nothing, so that a new count
+ * does not draw the frame and the page in it again.
+ */
+export function Waiting(): null {
   const load = (signal: AbortSignal) =>
     answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: 1 } }, signal }));
   const { value } = useLoaded('waiting', load, () => true);
@@ -30,4 +33,5 @@ export function useWaiting(): void {
     },
     [],
   );
+  return null;
 }

@@ -4,6 +4,7 @@ import { currentConsole } from '../../bin/console.mjs';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { openTestBrowser, type TestBrowser, type Window } from '../support/console.js';
 import { consoleDist } from '../support/console-gateway.js';
+import { hurried } from '../support/hurried.js';
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
@@ -46,6 +47,24 @@ describe.skipIf(browser === null)('a page that stays open', () => {
       expect(complaints).toEqual([]);
     },
   );
+
+  // Of each look, about 45 objects were once kept: what the frame had drawn.
+  it('keeps nothing of what it has shown before', async () => {
+    const { page, context } = await browser.open();
+    await page.addInitScript(hurried(10));
+    await signIn(page, tokens.bob);
+    const showRequests = async (count: number) => {
+      for (let round = 0; round < count; round += 1) {
+        const id = await ask();
+        await expect.poll(() => page.title()).toBe('(1) Inbox – Database Change Gateway');
+        await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
+        await expect.poll(() => page.title()).toBe('Inbox – Database Change Gateway');
+      }
+      return objectsOf({ page, context });
+    };
+    const before = await showRequests(5);
+    expect(await showRequests(12)).toBeLessThan(before + 500);
+  });
 
   it('offers what the roles of now allow (CO-20)', async () => {
     const { page } = await browser.signIn(api.url, tokens.alice);
@@ -132,6 +151,19 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     expect({ status, text }).toMatchObject({ status: 200 });
   }
 });
+
+/** How many objects of JavaScript the page holds, without garbage. */
+async function objectsOf({ page, context }: Pick<Window, 'page' | 'context'>): Promise<number> {
+  const inspector = await context.newCDPSession(page);
+  const { result } = await inspector.send('Runtime.evaluate', { expression: 'Object.prototype' });
+  const { objects } = await inspector.send('Runtime.queryObjects', { prototypeObjectId: result.objectId! });
+  const { result: properties } = await inspector.send('Runtime.callFunctionOn', {
+    objectId: objects.objectId!,
+    functionDeclaration: 'function () { return this.length; }',
+  });
+  await inspector.detach();
+  return properties.value;
+}
 
 const icon = (page: Window['page']) => page.locator('link[rel=icon]').getAttribute('href');
 
