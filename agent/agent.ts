@@ -1,5 +1,5 @@
 import { createReleases, type Releases } from '../lib/releases.js';
-import { createSqlJudge } from '../sql/judge.js';
+import { createSqlClassifier } from '../sql/classify.js';
 import type { AgentConfig } from './config-values.js';
 import { createDatabases } from './databases.js';
 import { drain } from './drain.js';
@@ -70,11 +70,11 @@ async function open(options: AgentOptions, releases: Releases) {
   releases.add(() => client.close());
   // Every running job may hold a long text.
   const room = config.maxConcurrentTasks + config.maxConcurrentExplains;
-  const judge = await createSqlJudge({ total: room, perCaller: room });
-  releases.add(() => judge.close());
+  const classifier = await createSqlClassifier({ total: room, perCaller: room });
+  releases.add(() => classifier.close());
   const databases = createDatabases(options);
   releases.add(() => databases.close());
-  return { probes, tracing, client, judge, databases, quietly };
+  return { probes, tracing, client, classifier, databases, quietly };
 }
 
 type Parts = AgentOptions & Awaited<ReturnType<typeof open>>;

@@ -1,7 +1,7 @@
 import type { ClaimTerms } from '../crypto/execution-token.js';
 import { CLOCK_TOLERANCE_MS, type TokenVerdict, verifyExecutionToken } from '../crypto/verify-execution-token.js';
 import type { Operation } from '../domain/policies.js';
-import type { SqlJudge } from '../sql/judge.js';
+import type { SqlClassifier } from '../sql/classify.js';
 import { type Tracing, traced } from '../tracing/tracing.js';
 import type { CancelControl } from './cancel-control.js';
 import type { AgentConfig } from './config-values.js';
@@ -17,7 +17,7 @@ import type { Target } from './target.js';
 
 export interface ExecuteDependencies {
   config: AgentConfig;
-  judge: SqlJudge;
+  classifier: SqlClassifier;
   keys: KeyRing;
   tracing: Tracing;
   started: StartedAttempts;
@@ -44,7 +44,7 @@ export interface JobReport {
 }
 
 /**
- * Verifies, judges and runs a claimed job (AP-20). Returns null when this process has started the attempt before; that task
+ * Verifies, classifies and runs a claimed job (AP-20). Returns null when this process has started the attempt before; that task
  * reports it (ET-41). Never throws.
  */
 export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<JobReport | null> {
@@ -81,7 +81,7 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<T
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
   const { claim, target } = job;
-  const { config, judge, onSchemaChanged, tracing } = dependencies;
+  const { config, classifier, onSchemaChanged, tracing } = dependencies;
   const operation = config.operations.find((one) => one === claim.operation);
   if (operation === undefined) return refuse(claim, `unsupported operation: ${claim.operation}`);
   if (!target || target.degraded) {
@@ -99,8 +99,8 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   );
   const gated = await traced(
     tracing,
-    partOfJob(claim, 'judge statement'),
-    () => passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge, reservedNames(config)),
+    partOfJob(claim, 'classify statement'),
+    () => passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, classifier, reservedNames(config)),
     ({ ok }) => ({ attributes: {}, error: ok ? null : 'refused' }),
   );
   if (!gated.ok) return refuse(claim, `refused: ${gated.why}`);
@@ -118,9 +118,9 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
 
 function runOf(
   { claim, agentId, control, strangers, isNewest }: ClaimedJob,
-  judged: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
+  classified: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
-  const { limits, fenceWaitMs } = judged.config;
+  const { limits, fenceWaitMs } = classified.config;
   return {
     requestId: claim.request_id,
     executionId: claim.execution_id,
@@ -133,11 +133,11 @@ function runOf(
     isNewest,
     marker: claim.marker === 'required',
     step: '',
-    statements: judged.statements,
-    changed: judged.changed,
+    statements: classified.statements,
+    changed: classified.changed,
     maxAffectedRows: claim.max_affected_rows ?? null,
     searchPath: claim.search_path ?? null,
-    timeoutSecs: judged.timeoutSecs,
+    timeoutSecs: classified.timeoutSecs,
     limits: {
       maxRows: Math.min(limits.maxRows, claim.max_rows ?? limits.maxRows),
       maxResultBytes: Math.min(limits.maxResultBytes, claim.max_result_bytes),
@@ -145,7 +145,7 @@ function runOf(
     },
     fenceWaitMs,
     control,
-    mayStart: () => Date.now() <= judged.expiresAt + CLOCK_TOLERANCE_MS,
+    mayStart: () => Date.now() <= classified.expiresAt + CLOCK_TOLERANCE_MS,
   };
 }
 

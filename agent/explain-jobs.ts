@@ -13,7 +13,7 @@ import { cutErrorText } from './outcome.js';
 import { type DryRunJob, dryRunClaimAnswer, type PollAnswer, type PreflightJob } from './protocol.js';
 import type { Timings } from './timings.js';
 
-export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'judge' | 'keys'> {
+export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'classifier' | 'keys'> {
   databases: Databases;
   config: Pick<AgentConfig, 'maxConcurrentExplains'>;
   client: GatewayClient;

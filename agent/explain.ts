@@ -1,5 +1,5 @@
 import { notPlanned } from '../domain/plan-error.js';
-import type { SqlJudge } from '../sql/judge.js';
+import type { SqlClassifier } from '../sql/classify.js';
 import { neverPlanned } from '../sql/never-planned.js';
 import type { Databases } from './databases.js';
 import type { Log } from './log.js';
@@ -23,7 +23,7 @@ const notAvailable = { error: 'EXPLAIN is not available for this statement' };
 
 interface Dependencies {
   databases: Databases;
-  judge: SqlJudge;
+  classifier: SqlClassifier;
   log: Log;
 }
 
@@ -36,8 +36,12 @@ export async function explainStatement(task: ExplainTask, dependencies: Dependen
   return await explainOn(target, task, dependencies).finally(release);
 }
 
-async function explainOn(target: Target, task: ExplainTask, { judge, log }: Omit<Dependencies, 'databases'>): Promise<Explained> {
-  const verdict = await judge.judge(task.sql, { dialect: target.driver.dialect, statementTimeoutSecs: 0 });
+async function explainOn(
+  target: Target,
+  task: ExplainTask,
+  { classifier, log }: Omit<Dependencies, 'databases'>,
+): Promise<Explained> {
+  const verdict = await classifier.classify(task.sql, { dialect: target.driver.dialect, statementTimeoutSecs: 0 });
   if (verdict.verdict === 'refused') return { error: `refused: ${verdict.reason}` };
   if (verdict.verdict === 'empty' || verdict.statements.length !== 1) return notAvailable;
   const [statement] = verdict.statements;

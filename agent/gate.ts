@@ -1,6 +1,6 @@
 import type { Operation } from '../domain/policies.js';
-import type { JudgedStatement, TableName } from '../domain/statement.js';
-import type { SqlJudge, Verdict } from '../sql/judge.js';
+import type { ClassifiedStatement, TableName } from '../domain/statement.js';
+import type { SqlClassifier, Verdict } from '../sql/classify.js';
 import type { ReservedNames } from '../sql/reserved-table.js';
 import type { Driver, Run, RunReport } from './drivers/driver.js';
 import { readMigrationTask } from './migrations/read-task.js';
@@ -8,7 +8,7 @@ import { readMigrationTask } from './migrations/read-task.js';
 /** A job whose detail has passed the gate. */
 export interface Gated {
   ok: true;
-  statements: readonly JudgedStatement[];
+  statements: readonly ClassifiedStatement[];
   /** Tables as named in the text. */
   changed: readonly TableName[];
   /** Whether the tables may change. */
@@ -18,23 +18,23 @@ export interface Gated {
 
 export type GateVerdict = Gated | { ok: false; why: string };
 
-/** Judges the detail again with the server's own rules (AP-21, AP-22); it may refuse what the server accepted. */
+/** Classifies the detail again with the server's own rules (AP-21, AP-22); it may refuse what the server accepted. */
 export async function passGate(
   { operation, detail, timeoutSecs }: { operation: Operation; detail: string; timeoutSecs: number },
   driver: Driver,
-  judge: SqlJudge,
+  classifier: SqlClassifier,
   names: ReservedNames,
 ): Promise<GateVerdict> {
   if (operation === 'execute_select' || operation === 'execute_dml') {
     const isRead = operation === 'execute_select';
-    const verdict = await judge.judge(detail, { dialect: driver.dialect, statementTimeoutSecs: timeoutSecs, ...names });
+    const verdict = await classifier.classify(detail, { dialect: driver.dialect, statementTimeoutSecs: timeoutSecs, ...names });
     const why = whyRefused(verdict, isRead);
     if (why !== null || verdict.verdict !== 'accepted') return { ok: false, why: why ?? 'no verdict' };
     const changed = verdict.facts.flatMap((facts) => facts.changed);
     const carryOut = (run: Run) => (isRead ? driver.select(run) : driver.dml(run));
     return { ok: true, statements: verdict.statements, changed, changesSchema: verdict.ddl, carryOut };
   }
-  const read = await readMigrationTask(operation, detail, driver.dialect, { judge, names });
+  const read = await readMigrationTask(operation, detail, driver.dialect, { classifier, names });
   if (!read.ok) return read;
   const { task } = read;
   return {

@@ -16,7 +16,7 @@ import type { RequestFeed } from '../runtime/request-feed.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { KeyRing } from '../runtime/signing-keys.js';
 import type { SlackClient } from '../runtime/slack-client.js';
-import type { SqlJudge } from '../sql/judge.js';
+import type { SqlClassifier } from '../sql/classify.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ConsoleFiles } from './console/files.js';
 import type { EventStreams } from './events/streams.js';
@@ -46,7 +46,7 @@ export interface SigningKeys {
 export interface Services {
   database: Database;
   notifications: Notifications;
-  judge: SqlJudge;
+  classifier: SqlClassifier;
   config(): Config;
   generation(): Generation;
   signingKeys: SigningKeys;

@@ -18,7 +18,7 @@ import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { createSlackClient } from '../runtime/slack-client.js';
 import { openProcessTracing } from '../runtime/tracing.js';
 import { version } from '../runtime/version.js';
-import { createSqlJudge } from '../sql/judge.js';
+import { createSqlClassifier } from '../sql/classify.js';
 import { readConsoleFiles } from './console/files.js';
 import type { Services, SigningKeys } from './context.js';
 import { createEventStreams } from './events/streams.js';
@@ -55,8 +55,8 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const { signingKeys, auditKeys } = await gateway.patiently(() => openIdentity(options, gateway));
   const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
-  const judge = await createSqlJudge();
-  releases.add(() => judge.close());
+  const classifier = await createSqlClassifier();
+  releases.add(() => classifier.close());
   const temporal = createTemporalReader(config, metrics);
   releases.add(() => temporal.close());
   const { lifecycle, drain } = createLifecycle();
@@ -70,7 +70,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const services: Services = {
     database,
     notifications,
-    judge,
+    classifier,
     config: configuration.config,
     generation: configuration.generation,
     signingKeys,

@@ -1,7 +1,7 @@
 import type { Dialect } from '../domain/statement.js';
 import { createEngine } from '../sql/engine.js';
 import { createMysqlEngine } from '../sql/mysql/engine.js';
-import type { JudgeOptions } from '../sql/verdict.js';
+import type { ClassifyOptions } from '../sql/verdict.js';
 import { hundredths, percentiles } from './statistics.js';
 import type { BenchOptions } from './system.js';
 
@@ -33,35 +33,35 @@ const largest = `SELECT * FROM orders WHERE id IN (1${',1'.repeat(49_982)})`;
 /** Measures classifications on one core, of both dialects in turn (MySQL by both of its parsers), and of a text of the maximum length. */
 export async function classification({ count = 40_000, warmup = 4000, largeCount = 20 }: BenchOptions) {
   const [postgresql, mysql] = [await createEngine(), await createMysqlEngine()];
-  const judge = (text: string, options: JudgeOptions) =>
-    (options.dialect === 'mysql' ? mysql.run : postgresql)({ kind: 'judge', text, options });
+  const classify = (text: string, options: ClassifyOptions) =>
+    (options.dialect === 'mysql' ? mysql.run : postgresql)({ kind: 'classify', text, options });
   const mixed = texts.flatMap(([dialect, own]) => own.map((text) => ({ text, options: { dialect, statementTimeoutSecs: 30 } })));
-  const judgeMany = async (number: number) => {
+  const classifyMany = async (number: number) => {
     const startedAt = performance.now();
     for (let at = 0; at < number; at += 1) {
       const { text, options } = mixed[at % mixed.length]!;
-      await judge(text, options);
+      await classify(text, options);
     }
     return number / ((performance.now() - startedAt) / 1000);
   };
-  await judgeMany(warmup);
-  const perSecond = await judgeMany(count);
+  await classifyMany(warmup);
+  const perSecond = await classifyMany(count);
   return {
     count,
     texts: mixed.length,
     per_second: hundredths(perSecond),
     largest_bytes: largest.length,
-    largest_ms: await largeMs(judge, largeCount),
+    largest_ms: await largeMs(classify, largeCount),
   };
 }
 
-async function largeMs(judge: (text: string, options: JudgeOptions) => Promise<unknown>, count: number) {
+async function largeMs(classify: (text: string, options: ClassifyOptions) => Promise<unknown>, count: number) {
   const byDialect: Record<string, ReturnType<typeof percentiles>> = {};
   for (const [dialect] of texts) {
     const durations: number[] = [];
     while (durations.length < count) {
       const startedAt = performance.now();
-      await judge(largest, { dialect, statementTimeoutSecs: 30 });
+      await classify(largest, { dialect, statementTimeoutSecs: 30 });
       durations.push(performance.now() - startedAt);
     }
     byDialect[dialect] = percentiles(durations);

@@ -26,8 +26,8 @@ if (!chosen.every((each) => each in parts)) {
 }
 await install();
 process.stdout.write('Building the programs and the workflows ...\n');
-/** Judging threads of tests start from the build (sql/judge-worker-source.mjs). */
-process.env.SVC_TEST_JUDGE_WORKER = join(await currentBuild(), 'judge-worker.js');
+/** Threads of the classifier start in tests from the build (sql/classifier-worker-source.mjs). */
+process.env.SVC_TEST_CLASSIFIER_WORKER = join(await currentBuild(), 'classifier-worker.js');
 await currentClient();
 await currentConsole();
 await workflowBundle();

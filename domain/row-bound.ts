@@ -1,5 +1,5 @@
 import type { SchemaSnapshot } from './snapshot.js';
-import type { Dialect, JudgedStatement, StatementFacts } from './statement.js';
+import type { ClassifiedStatement, Dialect, StatementFacts } from './statement.js';
 
 /**
  * Whether an agent can count the rows that a write changes and roll back when they are too many (HD-25). It cannot where a statement commits by
@@ -10,7 +10,7 @@ export function canBeBounded(
     statements,
     facts,
   }: {
-    statements: readonly Pick<JudgedStatement, 'kind' | 'outsideTransaction'>[];
+    statements: readonly Pick<ClassifiedStatement, 'kind' | 'outsideTransaction'>[];
     facts: readonly Pick<StatementFacts, 'hits'>[];
   },
   dialect: Dialect | null,

@@ -6,7 +6,7 @@ export type StatementClass = 'read' | 'write' | 'ddl' | 'write+ddl' | 'setting';
 
 export type StatementKind = 'query' | 'show' | 'explain' | 'setting' | 'dml' | 'utility' | 'ddl';
 
-export interface JudgedStatement {
+export interface ClassifiedStatement {
   /** The exact slice of the judged text (SQ-6). */
   text: string;
   class: StatementClass;

@@ -35,7 +35,7 @@ export type Beside = (db: Vouched) => Promise<void>;
 
 export interface AuthenticateServices {
   database: Pick<Database, 'query' | 'together'>;
-  /** Judges credentials of the identity provider. */
+  /** Checks credentials of the identity provider. */
   authenticateJwt: AuthenticateJwt;
   config: () => Pick<Config, 'auth'>;
 }
@@ -46,7 +46,7 @@ export function createAuthenticate(
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
   return async ({ credential, address, meter }, generation, beside) => {
-    const verdict = await judgeCredential(services, credential, { generation, address, beside });
+    const verdict = await authenticateCredential(services, credential, { generation, address, beside });
     if (!('refused' in verdict)) return { ...verdict, actor: actorOf(verdict.caller, address) };
     throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
   };
@@ -74,7 +74,7 @@ const actorOf = (caller: Admitted['caller'], address: ClientAddress): Actor => (
   ...address,
 });
 
-async function judgeCredential(
+async function authenticateCredential(
   { database, authenticateJwt, config }: AuthenticateServices,
   credential: Credential | null,
   call: { generation: Generation; address: ClientAddress; beside: Beside | undefined },
@@ -91,7 +91,7 @@ async function judgeCredential(
   const found = matching(await credentialsBeside(database, prefix, call.beside), sha256Hex(text));
   if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
   if (isCookie !== (found.provisioningKind === 'console')) return stranger('auth.invalid_token', 'out_of_place', prefix);
-  return judgeFound(found, { ...call, oidc: config().auth.oidc, tokenPrefix: prefix });
+  return authenticateFound(found, { ...call, oidc: config().auth.oidc, tokenPrefix: prefix });
 }
 
 function credentialsBeside(
@@ -110,7 +110,7 @@ function matching(rows: readonly StoredCredential[], hash: string): StoredCreden
   return found;
 }
 
-function judgeFound(
+function authenticateFound(
   found: StoredCredential,
   { generation, oidc, tokenPrefix }: { generation: Generation; oidc: Config['auth']['oidc']; tokenPrefix: string },
 ): Verdict {

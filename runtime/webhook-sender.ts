@@ -81,7 +81,7 @@ function exchange(socket: Socket, url: URL, { headers, body }: WebhookRequest, s
       resolve(attempt);
     };
     request.on('response', (answer) => {
-      attempt = judge(answer.statusCode ?? 0, answer.headers['retry-after']);
+      attempt = attemptOf(answer.statusCode ?? 0, answer.headers['retry-after']);
       let bytes = 0;
       answer.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
@@ -90,7 +90,7 @@ function exchange(socket: Socket, url: URL, { headers, body }: WebhookRequest, s
       answer.on('end', end).on('error', end);
     });
     request.on('upgrade', () => {
-      attempt = judge(101, undefined);
+      attempt = attemptOf(101, undefined);
       end();
     });
     request.on('error', (error) => {
@@ -107,7 +107,7 @@ function exchange(socket: Socket, url: URL, { headers, body }: WebhookRequest, s
 /** TLS 1.3 tells after the handshake that a client's certificate is missing. */
 const isTlsError = (error: Error) => 'code' in error && String(error.code).startsWith('ERR_SSL_');
 
-function judge(status: number, retryAfter = ''): Attempt {
+function attemptOf(status: number, retryAfter = ''): Attempt {
   if (status >= 200 && status < 300) return { delivered: true, status };
   const isKept = retryAfter !== '' && retryAfter.length <= maxRetryAfter;
   return { delivered: false, error: `status ${status}`, status, retryAfter: isKept ? retryAfter : null };

@@ -1,15 +1,15 @@
 import type { Dialect } from '../domain/statement.js';
-import { cutPostgresql, judgeText } from './judge-text.js';
-import { judgeMigrations, type MigrationText, type MigrationVerdict, type ReviewedVerdict } from './migration-text.js';
+import { classifyText, cutPostgresql } from './classify-text.js';
+import { classifyMigrations, type MigrationText, type MigrationVerdict, type ReviewedVerdict } from './migration-text.js';
 import { cutPostgresMigration } from './postgres/migration.js';
 import { healthyParser } from './postgres/parser.js';
 import { redactText } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
-import type { JudgeOptions, Verdict } from './verdict.js';
+import type { ClassifyOptions, Verdict } from './verdict.js';
 
 /** What can be asked about a text; plain data, so that it can be sent to a thread. */
 export type Task =
-  | { readonly kind: 'judge'; readonly text: string; readonly options: JudgeOptions }
+  | { readonly kind: 'classify'; readonly text: string; readonly options: ClassifyOptions }
   | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null }
   | {
       readonly kind: 'migrations';
@@ -30,9 +30,9 @@ export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
   return async (task) => {
     const parser = await healthyParser();
     if (task.kind === 'redact') return redactText(parser, task.text, task.dialect);
-    const dialect = task.kind === 'judge' ? task.options.dialect : task.dialect;
-    if (dialect === 'mysql') throw new Error('no MySQL text is judged here');
-    if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect, task.names), task, true);
-    return judgeText((text) => cutPostgresql(parser, text, dialect), task.text, task.options);
+    const dialect = task.kind === 'classify' ? task.options.dialect : task.dialect;
+    if (dialect === 'mysql') throw new Error('no MySQL text is classified here');
+    if (task.kind === 'migrations') return classifyMigrations(cutPostgresMigration(parser, dialect, task.names), task, true);
+    return classifyText((text) => cutPostgresql(parser, text, dialect), task.text, task.options);
   };
 }

@@ -1,7 +1,7 @@
+import { hasLoneSurrogate } from './classify-text.js';
 import { addReviewed, noReview, type ReviewedMigration, type ReviewedStatement } from './collected-review.js';
-import { hasLoneSurrogate } from './judge-text.js';
 
-/** The parts of a bundle's migration that are judged. */
+/** The parts of a bundle's migration that are classified. */
 export interface MigrationText {
   sql: string;
   /** If false, it must hold exactly one statement, in dialects where that matters (MI-16, MI-39). */
@@ -23,7 +23,7 @@ interface RefusedBundle {
   at: number;
   key: keyof MigrationText;
   reason: string;
-  /** Nothing was judged because too many texts are waiting. */
+  /** Nothing was classified because too many texts are waiting. */
   busy?: true;
   /** Set if the text does not parse; otherwise it parses and is refused. */
   parseFailure?: true;
@@ -40,8 +40,8 @@ export type NoteStatement = ((statement: ReviewedStatement, line: number) => voi
 /** Splits one text into statements. Returns a string if the text is refused, or `unparsed` with the reason if it does not parse. */
 export type CutMigration = (sql: string, note: NoteStatement) => MigrationStatement[] | { unparsed: string } | string;
 
-/** AP-22, MI-16: judges the texts of a bundle with a dialect's `cut`. Pure, except for the health of a parser. */
-export function judgeMigrations(
+/** AP-22, MI-16: classifies the texts of a bundle with a dialect's `cut`. Pure, except for the health of a parser. */
+export function classifyMigrations(
   cut: CutMigration,
   { texts, review }: { texts: readonly MigrationText[]; review: boolean },
   oneStatement: boolean,

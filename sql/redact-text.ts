@@ -1,5 +1,5 @@
 import type { Dialect } from '../domain/statement.js';
-import { hasLoneSurrogate, maxTextBytes } from './judge-text.js';
+import { hasLoneSurrogate, maxTextBytes } from './classify-text.js';
 import { findAmbiguity } from './lexical-check.js';
 import { redactMysql } from './mysql/redact.js';
 import type { Parser } from './postgres/parser.js';

@@ -1,4 +1,4 @@
-import type { Dialect, JudgedStatement, StatementFacts } from '../domain/statement.js';
+import type { ClassifiedStatement, Dialect, StatementFacts } from '../domain/statement.js';
 import type { ReservedNames } from './reserved-table.js';
 
 export interface Refused {
@@ -7,7 +7,7 @@ export interface Refused {
   hint: string | null;
   /** Set if the text does not parse (SQ-11, PF-20); otherwise it parses and is refused. */
   parseFailure?: true;
-  /** Nothing was judged because too many texts are waiting; the same text may pass later. */
+  /** Nothing was classified because too many texts are waiting; the same text may pass later. */
   busy?: true;
 }
 
@@ -19,7 +19,7 @@ export interface Accepted {
   ddl: boolean;
   destructive: boolean;
   statementType: string;
-  statements: JudgedStatement[];
+  statements: ClassifiedStatement[];
   /** For review and risk, one per statement. */
   facts: StatementFacts[];
   /** The literal-free text of AU-51, if the options ask for it: from the same parse, so that a text is parsed once. */
@@ -28,7 +28,7 @@ export interface Accepted {
 
 export type Verdict = { verdict: 'empty' } | Refused | Accepted;
 
-export interface JudgeOptions extends ReservedNames {
+export interface ClassifyOptions extends ReservedNames {
   /** Null when the pair's dialect is unknown (SQ-2). */
   dialect: Dialect | null;
   /** The effective statement timeout that a SET may not exceed (SQ-51); 0 = none. */
@@ -51,7 +51,7 @@ export function notUnderstood(why: string): Refused {
 }
 
 export interface StatementVerdict {
-  statement: JudgedStatement;
+  statement: ClassifiedStatement;
   facts: StatementFacts;
   destructive: boolean;
 }

@@ -1,11 +1,11 @@
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
-import type { Dialect, JudgedStatement, StatementFacts, TableName } from '../../domain/statement.js';
+import type { ClassifiedStatement, Dialect, StatementFacts, TableName } from '../../domain/statement.js';
 import type { CancelControl } from '../cancel-control.js';
 import type { KnownAttempts, MarkerRow } from '../marker.js';
 import type { MigrationTask } from '../migrations/task.js';
 import type { Outcome } from '../outcome.js';
 
-/** A verified and judged job; its texts run byte for byte. */
+/** A verified and classified job; its texts run byte for byte. */
 export interface Run extends KnownAttempts {
   requestId: string;
   agentId: string;
@@ -13,7 +13,7 @@ export interface Run extends KnownAttempts {
   marker: boolean;
   /** The `step` of the marker rows: the version during a migration, else empty. */
   step: string;
-  statements: readonly JudgedStatement[];
+  statements: readonly ClassifiedStatement[];
   /** Tables as named in the text; empty for a migration. */
   changed: readonly TableName[];
   /** Rows that the job may change (HD-25); null = no limit. */

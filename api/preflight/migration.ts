@@ -3,7 +3,7 @@ import type { Dialect } from '../../domain/statement.js';
 import { decideAutoApproval, matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import { appliedOf } from '../requests/applied.js';
-import { judgeBundle, mayMigrate } from '../requests/migration-judgement.js';
+import { classifyBundle, mayMigrate } from '../requests/migration-judgement.js';
 import { parserWords } from '../requests/parser-words.js';
 import type { PreflightCall } from './schemas.js';
 
@@ -14,16 +14,17 @@ export async function migrationPreflight(
   operation: 'migrate_up' | 'migrate_down',
   dialect: Dialect | null,
 ) {
-  const judged = await judgeBundle(
+  const classified = await classifyBundle(
     services,
     generation,
     { ...body, detail: body.sql, place: 'body.sql', operation, dialect },
     caller,
   );
-  if (!judged.ok) return blockedAnswer(judged.unparsed ? 'parse_failure' : 'rejected', parserWords(judged.reason), judged.path);
+  if (!classified.ok)
+    return blockedAnswer(classified.unparsed ? 'parse_failure' : 'rejected', parserWords(classified.reason), classified.path);
   const workflow = matchWorkflow(generation.shared.workflows, { ...body, operation });
   if (workflow === null) return null;
-  const { review, statements, versions } = judged;
+  const { review, statements, versions } = classified;
   const emergency = { emergency: true, allowDdl: review.blocked };
   const migrations = await appliedOf(services, caller, body, versions);
   const answer = preflightAnswer({

@@ -10,7 +10,7 @@ import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import { unknownFieldWarnings, warned } from '../http/unknown-fields.js';
 import { approverWarnings } from '../requests/approver-warnings.js';
-import { type Accepted, type Judgement, judgeAccepted, judgeText, maySubmit } from '../requests/judgement.js';
+import { type Accepted, classifyText, type Judgement, judgeAccepted, maySubmit } from '../requests/judgement.js';
 import { notRegistered } from '../requests/not-registered.js';
 import { pairDialect, registered } from '../requests/pair.js';
 import { parserWords } from '../requests/parser-words.js';
@@ -33,7 +33,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
     const found = await migrationPreflight(call, services, body.operation, dialect);
     return answer(call, services, found ?? blockedAnswer('rejected', noWorkflow, null), skipped);
   }
-  const { verdict, known } = await judgeText(services, generation, { ...body, dialect }, caller);
+  const { verdict, known } = await classifyText(services, generation, { ...body, dialect }, caller);
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
     const code = verdict.parseFailure ? 'parse_failure' : 'rejected';

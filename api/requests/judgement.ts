@@ -12,7 +12,7 @@ import { canBeBounded } from '../../domain/row-bound.js';
 import { searchPathOf } from '../../domain/snapshot.js';
 import type { Dialect } from '../../domain/statement.js';
 import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow } from '../../domain/workflow-policy.js';
-import type { Verdict } from '../../sql/judge.js';
+import type { Verdict } from '../../sql/classify.js';
 import { type Review, review } from '../../sql/review.js';
 import type { Generation, Services } from '../context.js';
 import { executionPolicy } from './pair.js';
@@ -36,13 +36,13 @@ export interface Judgement {
 }
 
 /** `redact`: the verdict of an accepted text also carries it redacted. */
-type JudgedText = Pair & { sql: string; dialect: Dialect | null; redact?: boolean };
+type TextToClassify = Pair & { sql: string; dialect: Dialect | null; redact?: boolean };
 
-/** Judges the text and reads its pair's good snapshot at the same time. */
-export async function judgeText(
+/** Classifies the text and reads its pair's good snapshot at the same time. */
+export async function classifyText(
   services: Services,
   generation: Generation,
-  text: JudgedText,
+  text: TextToClassify,
   caller: Caller,
 ): Promise<{ verdict: Verdict; known: KnownSnapshot | null }> {
   const [verdict, known] = await Promise.all([
@@ -53,26 +53,27 @@ export async function judgeText(
 }
 
 /**
- * Judges under the effective statement timeout (SQ-51). That timeout depends on the operation, which the verdict decides: a text that
- * passes under the longer timeout is judged again under its own. A text that found no free judge is 503, never a verdict.
+ * Classifies under the effective statement timeout (SQ-51). That timeout depends on the operation, which the verdict decides: a text that
+ * passes under the longer timeout is classified again under its own. A text that found no free classifier is 503, never a verdict.
  */
-async function classify(services: Services, generation: Generation, text: JudgedText, caller: Caller): Promise<Verdict> {
+async function classify(services: Services, generation: Generation, text: TextToClassify, caller: Caller): Promise<Verdict> {
   const timeoutOf = (operation: Operation) =>
     effectiveStatementTimeoutSecs(
       executionPolicy(generation, text),
       matchWorkflow(generation.shared.workflows, { ...text, operation }),
     );
-  const judge = async (statementTimeoutSecs: number) => {
+  const classifyUnder = async (statementTimeoutSecs: number) => {
     const options = { dialect: text.dialect, statementTimeoutSecs, redact: text.redact ?? false };
-    const verdict = await outsideDatabaseWork(() => services.judge.judge(text.sql, options, caller.id));
-    if ('busy' in verdict) throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
+    const verdict = await outsideDatabaseWork(() => services.classifier.classify(text.sql, options, caller.id));
+    if ('busy' in verdict)
+      throw refusal('service.unavailable', 'SQL texts cannot be classified at the moment', 'try again later');
     return verdict;
   };
   const assumed = Math.max(timeoutOf('execute_select'), timeoutOf('execute_dml'));
-  const verdict = await judge(assumed);
+  const verdict = await classifyUnder(assumed);
   if (verdict.verdict !== 'accepted') return verdict;
   const real = timeoutOf(verdict.operation);
-  return real === assumed ? verdict : judge(real);
+  return real === assumed ? verdict : classifyUnder(real);
 }
 
 /** Workflow policy, review and risk of an accepted text, using the pair's good snapshot. */

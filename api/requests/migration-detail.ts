@@ -10,7 +10,7 @@ import { matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
-import { judgeBundle, missingForMigration } from './migration-judgement.js';
+import { classifyBundle, missingForMigration } from './migration-judgement.js';
 import { parserWords } from './parser-words.js';
 import { passage } from './passage.js';
 
@@ -70,16 +70,16 @@ async function reviewDetail(
     return notReviewed;
   }
   const bundle = { ...input, place: 'body.detail', operation, dialect };
-  const judged = await judgeBundle(services, call.generation, bundle, call.caller);
-  if (!judged.ok) throw invalid(parserWords(judged.reason), judged.path);
-  const { review } = judged;
+  const classified = await classifyBundle(services, call.generation, bundle, call.caller);
+  if (!classified.ok) throw invalid(parserWords(classified.reason), classified.path);
+  const { review } = classified;
   const redactedDetail = migrationSummary(operation, detail);
   await refuseBlocked(call, services, { input, operation, redactedDetail, review });
   return {
     review: { policyId: review.policyId, findingsCount: review.found, parseFailed: review.parseFailed },
-    bypass: review.blocked ? { statementCount: judged.statements } : null,
+    bypass: review.blocked ? { statementCount: classified.statements } : null,
     // How events describe the directory (MI-12).
-    dirSha256: toldDirectory(judged.dirSha256),
+    dirSha256: toldDirectory(classified.dirSha256),
     context: { ...notReviewed.context, sqlReview: shownReview(review) },
   };
 }

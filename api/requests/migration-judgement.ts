@@ -11,22 +11,22 @@ import { matchPolicy } from '../../domain/workflow-policy.js';
 import { type MigrationReview, reviewMigrations } from '../../sql/review-migrations.js';
 import type { Generation, Services } from '../context.js';
 
-export type JudgedBundle =
+export type ClassifiedBundle =
   | { ok: true; dirSha256: string; versions: string[]; statements: number; review: MigrationReview & { policyId: string } }
   /** AP-22, MI-16: `path` is the place of the text that is refused. */
   | { ok: false; path: string; reason: string; unparsed: boolean };
 
-/** Judges a bundle's statements by its pair's rules; the same for a creation and a preflight. A breach of MI-15 or MI-17 is 400. */
-export async function judgeBundle(
+/** Classifies a bundle's statements by its pair's rules; the same for a creation and a preflight. A breach of MI-15 or MI-17 is 400. */
+export async function classifyBundle(
   services: Services,
   generation: Generation,
   asked: Pair & { operation: 'migrate_up' | 'migrate_down'; detail: string; place: string; dialect: Dialect | null },
   caller: Caller,
-): Promise<JudgedBundle> {
+): Promise<ClassifiedBundle> {
   const { migrations, dirSha256 } = readBundle(asked.detail, asked.operation === 'migrate_down' ? 'down' : 'up', asked.place);
-  const verdict = await outsideDatabaseWork(() => services.judge.reviewMigrations(migrations, asked.dialect, caller.id));
+  const verdict = await outsideDatabaseWork(() => services.classifier.reviewMigrations(migrations, asked.dialect, caller.id));
   if (!verdict.ok && verdict.busy)
-    throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
+    throw refusal('service.unavailable', 'SQL texts cannot be classified at the moment', 'try again later');
   if (!verdict.ok)
     return {
       ok: false,

@@ -23,8 +23,8 @@ export async function pairDialect(db: Queryable, generation: Generation, pair: P
 }
 
 /**
- * RQ-86, AG-32: whether the pair is still registered, with the dialect that the SQL was judged in. `learnt` is the dialect of the newest
- * ready sync. SQL of unknown dialect was judged as PostgreSQL (SQ-2), so learning that the pair is PostgreSQL changes nothing.
+ * RQ-86, AG-32: whether the pair is still registered, with the dialect that the SQL was classified in. `learnt` is the dialect of the newest
+ * ready sync. SQL of unknown dialect was classified as PostgreSQL (SQ-2), so learning that the pair is PostgreSQL changes nothing.
  */
 export function pairUnchanged(request: StoredRequest, generation: Generation, learnt: Dialect | null): boolean {
   const entry = registered(generation, request);

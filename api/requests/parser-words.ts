@@ -2,7 +2,7 @@
 const matched = /reason is required|not registered/g;
 const maxLength = 500;
 
-/** The judge's message, which may quote the SQL, as one line (HT-93, SQ-11). */
+/** The classifier's message, which may quote the SQL, as one line (HT-93, SQ-11). */
 export const parserWords = (text: string): string =>
   text
     .replace(/\p{Cc}+/gu, ' ')

@@ -18,7 +18,7 @@ export async function redactDetail(
   caller: Caller,
 ): Promise<string> {
   if (operation !== null && isMigration(operation)) return migrationSummary(operation, detail);
-  return outsideDatabaseWork(() => services.judge.redact(detail, dialect, caller.id));
+  return outsideDatabaseWork(() => services.classifier.redact(detail, dialect, caller.id));
 }
 
 /** A detail as audit events may show it, by `[audit] redaction` (AU-50). */

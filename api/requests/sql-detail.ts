@@ -4,13 +4,13 @@ import { notPlanned } from '../../domain/plan-error.js';
 import { collectedContext } from '../../domain/request/context.js';
 import type { CreationInput, Explainable, JudgedDetail } from '../../domain/request/new-request.js';
 import type { Dialect } from '../../domain/statement.js';
-import type { Verdict } from '../../sql/judge.js';
+import type { Verdict } from '../../sql/classify.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import { unparsable } from '../../sql/verdict.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
-import { type Accepted, judgeAccepted, judgeText, missingPermissions } from './judgement.js';
+import { type Accepted, classifyText, judgeAccepted, missingPermissions } from './judgement.js';
 import { parserWords } from './parser-words.js';
 import { passage } from './passage.js';
 
@@ -23,10 +23,10 @@ export async function judgeSqlDetail(
 ): Promise<JudgedDetail> {
   const { generation, caller } = call;
   const text = { ...input, sql: input.detail, dialect, redact: true };
-  const judgedText = await judgeText(services, generation, text, caller);
-  const verdict = accepted(judgedText.verdict);
+  const classifiedText = await classifyText(services, generation, text, caller);
+  const verdict = accepted(classifiedText.verdict);
   const { operation, statementType, statements, redacted: redactedDetail = unparsable } = verdict;
-  const judged = judgeAccepted(generation, { ...input, dialect }, verdict, judgedText.known);
+  const judged = judgeAccepted(generation, { ...input, dialect }, verdict, classifiedText.known);
   const { risk, review } = judged;
   await refuseBlocked(call, services, { input, operation, redactedDetail, review });
   const missing = missingPermissions(caller, input, verdict, input);

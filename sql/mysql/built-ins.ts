@@ -38,7 +38,7 @@ const looking = words(`
   gtid_subtract wsrep_last_seen_gtid wsrep_last_written_gtid extractvalue updatexml match st_asgeojson st_astext st_contains st_distance
   st_distance_sphere st_geomfromgeojson st_geomfromtext st_intersects st_pointfromtext st_srid st_within st_x st_y`);
 
-/** The verdict of an operator, or of a function by its name in lower case. All are the server's own; stored functions are judged elsewhere. */
+/** The verdict of an operator, or of a function by its name in lower case. All are the server's own; stored functions are classified elsewhere. */
 export function builtInOfMysql(kind: 'functions' | 'operators' | 'types', name: string): BuiltIn {
   if (kind !== 'functions') return name === '@' ? 'looks' : name === ':=' ? null : 'computes';
   if (computing.has(name)) return 'computes';

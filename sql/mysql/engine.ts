@@ -1,9 +1,9 @@
+import { type CutText, classifyText } from '../classify-text.js';
 import type { Answer, Task } from '../engine.js';
-import { type CutText, judgeText } from '../judge-text.js';
-import { judgeMigrations } from '../migration-text.js';
+import { classifyMigrations } from '../migration-text.js';
 import { refuseFor } from '../reasons.js';
-import type { JudgeOptions, Verdict } from '../verdict.js';
-import { judgeMysqlStatement } from './judge-statement.js';
+import type { ClassifyOptions, Verdict } from '../verdict.js';
+import { classifyMysqlStatement } from './classify-statement.js';
 import { lexMysql } from './lexer.js';
 import { cutMysqlMigration } from './migration.js';
 import { redactStatements } from './redact.js';
@@ -19,22 +19,22 @@ export interface MysqlEngine {
   worn(): boolean;
 }
 
-/** Judges MySQL texts; runs on a thread of its own, because a text can break the second parser or keep it busy (SQ-7). */
+/** Classifies MySQL texts; runs on a thread of its own, because a text can break the second parser or keep it busy (SQ-7). */
 export async function createMysqlEngine(): Promise<MysqlEngine> {
   const second = await loadSecondParser();
   return {
     run: async (task) => {
-      if (task.kind === 'migrations') return judgeMigrations(cutMysqlMigration(task.names), task, false);
-      if (task.kind !== 'judge' || task.options.dialect !== 'mysql') throw new Error('only MySQL texts are judged here');
-      return judgeMysql(second, task.text, task.options);
+      if (task.kind === 'migrations') return classifyMigrations(cutMysqlMigration(task.names), task, false);
+      if (task.kind !== 'classify' || task.options.dialect !== 'mysql') throw new Error('only MySQL texts are classified here');
+      return classifyMysql(second, task.text, task.options);
     },
     worn: () => second.worn,
   };
 }
 
-/** The verdict of our own lexer and closed lists. A text that the second parser judges more strictly is refused (SQ-3, SQ-4). */
-function judgeMysql(second: SecondParser, text: string, options: JudgeOptions): Verdict {
-  const verdict = judgeText(cutMysql, text, options);
+/** The verdict of our own lexer and closed lists. A text that the second parser classifies more strictly is refused (SQ-3, SQ-4). */
+function classifyMysql(second: SecondParser, text: string, options: ClassifyOptions): Verdict {
+  const verdict = classifyText(cutMysql, text, options);
   if (verdict.verdict !== 'accepted') return verdict;
   const lexed = lexMysql(text);
   const trees = lexed.ok && isWithinReach(text, lexed.tokens) ? second.parse(text) : null;
@@ -53,7 +53,7 @@ export function cutMysql(text: string): CutText {
     statements: statements.map((statement) => {
       const [first, last] = [statement.tokens[0], statement.tokens.at(-1)];
       const slice = text.slice(first?.start, last?.end);
-      return (limits) => judgeMysqlStatement(statement, slice, limits);
+      return (limits) => classifyMysqlStatement(statement, slice, limits);
     }),
     redact: () => redactStatements(statements),
   };

@@ -1,7 +1,7 @@
 import type { ReviewedStatement } from '../collected-review.js';
+import { classifyMysqlStatement } from './classify-statement.js';
 import { mysqlFactsOf } from './facts.js';
 import { findInMysql } from './findings.js';
-import { judgeMysqlStatement } from './judge-statement.js';
 import type { MysqlToken } from './lexer.js';
 import { cutStatements, hasWords, type MysqlStatement, upperAt } from './statement.js';
 
@@ -13,10 +13,10 @@ export function reviewedMysql(tokens: readonly MysqlToken[], isCode: boolean): R
   const cut = cutStatements(behindSettings(tokens));
   const statement = typeof cut === 'string' || cut.length !== 1 ? undefined : cut[0];
   if (statement === undefined) return { ...nothing, understood: false };
-  const judged = judgeMysqlStatement(statement, '', { statementTimeoutSecs: 0 });
-  if (!('verdict' in judged)) {
-    const { hits, changesRows, bypassable } = judged.facts;
-    return { hits, changesRows, bypassable, ddl: judged.statement.class.endsWith('ddl'), understood: true };
+  const classified = classifyMysqlStatement(statement, '', { statementTimeoutSecs: 0 });
+  if (!('verdict' in classified)) {
+    const { hits, changesRows, bypassable } = classified.facts;
+    return { hits, changesRows, bypassable, ddl: classified.statement.class.endsWith('ddl'), understood: true };
   }
   const ddl = definitions.has(upperAt(statement, 0));
   const { hits } = ddl ? mysqlFactsOf(statement, { ...refusedForm, verbAt: 0 }, findInMysql(statement)) : nothing;

@@ -27,7 +27,7 @@ export function createTableAs(body: TreeNode): Form | Reason {
   return tag === 'SelectStmt' ? { ...ddl('CREATE'), inside: 'runs' } : 'not understood';
 }
 
-/** Judges ALTER TABLE and ALTER SEQUENCE by their parts. */
+/** Classifies ALTER TABLE and ALTER SEQUENCE by their parts. */
 export function alterTable(body: TreeNode): Form | Reason | Refused {
   const commands = listOf(body.cmds).map((command) => nodeOf(nodeOf(command).AlterTableCmd));
   for (const { subtype } of commands) {

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../domain/statement.js';
-import { sliceOf } from '../judge-text.js';
+import { sliceOf } from '../classify-text.js';
 import { findAmbiguity } from '../lexical-check.js';
 import { type CutMigration, lineCounter } from '../migration-text.js';
 import { type Reason, wordsOfTag } from '../reasons.js';

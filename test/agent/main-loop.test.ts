@@ -190,7 +190,7 @@ describe('the main loop', () => {
     expect(await gateway.nextPoll(({ explain_limit: room }) => room === 1)).toMatchObject({ claim: true });
   });
 
-  it('verifies before it judges, and judges before it looks at the database (AP-20, AP-I2)', async () => {
+  it('verifies before it classifies, and classifies before it looks at the database (AP-20, AP-I2)', async () => {
     start();
     const forge = (claim: Record<string, unknown>) => ({ ...claim, fence: 9 });
     expect((await gateway.offer({ detail: 'no sql', forge }).result).error_message).toBe(

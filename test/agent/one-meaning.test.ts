@@ -82,7 +82,7 @@ async function under(setting: string, work: () => Promise<void>, alter: (what: s
   }
 }
 
-describe('what the judge reads is what the database does (HD-30)', () => {
+describe('what the classifier reads is what the database does (HD-30)', () => {
   it.each(['alter database', 'alter role'])('standard_conforming_strings off by %s: the WHERE is no comment', async (how) => {
     const url = new URL(target.url);
     const alterRole = (what: string) => root.query(`alter role ${url.username} in database ${url.pathname.slice(1)} ${what}`);

@@ -74,7 +74,7 @@ const refused = (here: string) => ({
   error_message: `search_path mismatch: approved for "public", here it is "${here}"`,
 });
 
-describe('names mean the same to who judges, who approves and who runs (HD-31)', () => {
+describe('names mean the same to who classifies, who approves and who runs (HD-31)', () => {
   it.each([
     ['public', '', 'low', { public: 4, app: 0 }],
     ['app, public', 'search_path = "app, public"', 'medium', { public: 0, app: 4 }],

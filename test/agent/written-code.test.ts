@@ -9,17 +9,17 @@ import type { Driver } from '../../agent/drivers/driver.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 import { review } from '../../sql/review.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
 let target: pg.Client;
 let driver: Driver;
-let judge: SqlJudge;
+let classifier: SqlClassifier;
 beforeAll(async () => {
   ({ database, client: target } = await connectEmptyDatabase());
-  judge = await createSqlJudge();
+  classifier = await createSqlClassifier();
   const file = join(mkdtempSync(join(tmpdir(), 'svc-agent-')), 'agent.toml');
   const server = '[server]\nurl = "http://127.0.0.1:1"\nagent_token = "svc_test"\n';
   writeFileSync(file, `${server}[databases.shop.staging]\nurl = "${database.url}"\n`);
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await driver?.close();
-  await judge?.close();
+  await classifier?.close();
   await target?.end();
   await database?.drop();
 });
@@ -54,7 +54,7 @@ const rule = { allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000, 
 
 /** The risk of a text by the schema as an agent sees it now. */
 async function riskOf(sql: string): Promise<Risk> {
-  const verdict = await judge.judge(sql, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+  const verdict = await classifier.classify(sql, { dialect: 'postgresql', statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(`${sql}: ${JSON.stringify(verdict)}`);
   const { operation, facts } = verdict;
   const { findings } = review(verdict, BUILTIN_REVIEW.rules);

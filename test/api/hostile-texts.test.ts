@@ -20,7 +20,7 @@ afterAll(() => api?.close());
 
 const nested = (open: string, inner: string, close: string, n: number): string => open.repeat(n) + inner + close.repeat(n);
 
-/** The first runs until the judge gives it up; none may become a request. */
+/** The first runs until the classifier gives it up; none may become a request. */
 const texts: (string | Uint8Array)[] = [
   `SELECT 1${'+'.repeat(99_000)}1`,
   `SELECT ${nested('(', '1', ')', 20_000)}`,
@@ -64,7 +64,7 @@ describe('20 hostile texts of each of several callers at once (SQ-7, SQ-I6)', ()
     expect((await mine).status).toBe(201);
   }, 120_000);
 
-  it('leave a judge that works', async () => {
+  it('leave a classifier that works', async () => {
     const long = `select 1 -- ${'x'.repeat(5_000)}`;
     expect((await turnOf(() => calls.create(hostile[0]!, { detail: long }))).status).toBe(201);
     expect((await calls.create(hostile[0]!, { detail: `${long}\n; commit` })).status).toBe(400);

@@ -175,17 +175,17 @@ describe('idempotency under races (RQ-34)', () => {
     expect(await withKey('mixed')).toBe(1);
   });
 
-  it('RQ-34: those that wait for one key judge nothing, hold no connection and share one look', async () => {
-    const { judge, database, keyLines } = api.services;
+  it('RQ-34: those that wait for one key classify nothing, hold no connection and share one look', async () => {
+    const { classifier, database, keyLines } = api.services;
     onTestFinished(() => void vi.restoreAllMocks());
     let finish = () => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
     });
-    const judgeText = judge.judge;
-    const judged = vi.spyOn(judge, 'judge').mockImplementation(async (sql, ...rest) => {
+    const { classify } = classifier;
+    const classified = vi.spyOn(classifier, 'classify').mockImplementation(async (sql, ...rest) => {
       if (sql === 'selec 1') await held;
-      return judgeText(sql, ...rest);
+      return classify(sql, ...rest);
     });
     const line = vi.spyOn(keyLines, 'take');
     const writes = vi.spyOn(database, 'writeOnce');
@@ -197,14 +197,14 @@ describe('idempotency under races (RQ-34)', () => {
     const over = { idempotency_key: 'line', environment: 'staging', detail: 'selec 1' };
     const body = { database: 'shop', ...over };
     const refused = calls.create(alice, over);
-    await vi.waitFor(() => expect(judged).toHaveBeenCalledTimes(1), patience);
+    await vi.waitFor(() => expect(classified).toHaveBeenCalledTimes(1), patience);
     const gone = api.call('POST', '/api/requests', { token: alice, body, signal: leaving.signal }).catch(() => null);
     const waiting = Array.from({ length: 30 }, () => calls.create(alice, { ...over, detail: 'select 1' }));
     await vi.waitFor(() => expect(line).toHaveBeenCalledTimes(32), patience);
     leaving.abort();
     await gone;
     expect((await calls.created(alice, { idempotency_key: 'another' })).length).toBe(36);
-    expect([looks(), judged.mock.calls.length, writes.mock.calls.length]).toEqual([1, 2, 1]);
+    expect([looks(), classified.mock.calls.length, writes.mock.calls.length]).toEqual([1, 2, 1]);
 
     finish();
     expect((await refused).status).toBe(400);
@@ -212,7 +212,7 @@ describe('idempotency under races (RQ-34)', () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array(29).fill(200), 201]);
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
     // One look each: that of the refused one, of the one that made it, and of all others together.
-    expect([looks(), judged.mock.calls.length, writes.mock.calls.length]).toEqual([3, 3, 2]);
+    expect([looks(), classified.mock.calls.length, writes.mock.calls.length]).toEqual([3, 3, 2]);
     expect((await calls.create(alice, { ...over, detail: 'select 1' })).status).toBe(200);
   });
 });

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fixedTables } from '../../domain/fixed-rows.js';
 import { indexTables } from '../../domain/snapshot.js';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 import { table } from '../support/snapshots.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
@@ -46,7 +46,7 @@ it.each([
   ['insert into big (id) select id from other', false],
   ['insert into other (id) values ((select max(id) from big))', false],
 ])('%s of MySQL tells its rows: %s (HD-96)', async (text, expected) => {
-  const verdict = await sql.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+  const verdict = await sql.classify(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(JSON.stringify(verdict));
   expect(fixedTables(verdict.facts, lookup).has(big)).toBe(expected);
 });

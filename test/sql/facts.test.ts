@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect, StatementFacts, TableName } from '../../domain/statement.js';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 import { unhurried } from '../support/unhurried.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge(unhurried);
+  sql = await createSqlClassifier(unhurried);
 });
 afterAll(() => sql.close());
 
 async function factsOf(text: string, dialect: Dialect): Promise<StatementFacts[]> {
-  const verdict = await sql.judge(text, { dialect, statementTimeoutSecs: 30 });
+  const verdict = await sql.classify(text, { dialect, statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict.facts;
 }

@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../sql/classify.js';
 import { healthyParser, type Parser } from '../../sql/postgres/parser.js';
 import { share } from '../support/share.js';
 import { unhurried } from '../support/unhurried.js';
 import { postgresqlVectors } from './vectors.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 let parser: Parser;
 beforeAll(async () => {
-  sql = await createSqlJudge(unhurried);
+  sql = await createSqlClassifier(unhurried);
   parser = await healthyParser();
 });
 afterAll(() => sql.close());
 
 const options = { dialect: 'postgresql', statementTimeoutSecs: 30 } as const;
-const judge = (text: string): Promise<Verdict> => sql.judge(text, options);
+const classify = (text: string): Promise<Verdict> => sql.classify(text, options);
 const runs = { numRuns: share(60, 300) };
 
 /** Texts of one accepted statement, without a semicolon. */
@@ -65,7 +65,7 @@ describe('SQ-I2: rewriting a text never lowers its class', () => {
           .map((word) => (upper && !/['"$]/.test(word) ? word.toUpperCase() : word))
           .map((word, at) => (at === 0 ? word : `${gaps[at % gaps.length]}${word}`))
           .join('');
-        const [before, after] = [await judge(text), await judge(changed)];
+        const [before, after] = [await classify(text), await classify(changed)];
         expect({ text: changed, ...flagsOf(after) }).toEqual({ text: changed, ...flagsOf(before) });
       }),
       runs,
@@ -85,7 +85,7 @@ describe('SQ-I2: rewriting a text never lowers its class', () => {
     ];
     await fc.assert(
       fc.asyncProperty(single, fc.constantFrom(...wrappers), async (text, wrap) =>
-        expectNotLower(await judge(text), await judge(wrap(text))),
+        expectNotLower(await classify(text), await classify(wrap(text))),
       ),
       runs,
     );
@@ -96,11 +96,11 @@ describe('SQ-I3: the class of a batch is the union over its statements, in any o
   it('unless the order makes it refused', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(single, { minLength: 1, maxLength: 5 }), fc.nat(), async (texts, turn) => {
-        const alone = await Promise.all(texts.map(judge));
+        const alone = await Promise.all(texts.map(classify));
         const union = { write: alone.some((each) => flagsOf(each)?.write), ddl: alone.some((each) => flagsOf(each)?.ddl) };
         const at = turn % texts.length;
         for (const order of [texts, [...texts.slice(at), ...texts.slice(0, at)], [...texts].reverse()]) {
-          const verdict = await judge(order.join(';'));
+          const verdict = await classify(order.join(';'));
           if (verdict.verdict === 'accepted') expect(flagsOf(verdict)).toEqual(union);
           else expect(verdict).toHaveProperty('reason', expect.stringMatching(/^(settings|a batch|in a batch|a statement) /));
         }
@@ -126,7 +126,7 @@ describe('SQ-I4: slices and gaps give back the text', () => {
         fc.boolean(),
         async (parts, ended) => {
           const text = parts.map((part) => part.join('')).join(';') + (ended ? ';;' : '');
-          const verdict = await judge(text);
+          const verdict = await classify(text);
           if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
           let at = 0;
           for (const [index, statement] of verdict.statements.entries()) {
@@ -144,8 +144,8 @@ describe('SQ-I4: slices and gaps give back the text', () => {
 });
 
 describe('SQ-I5: the same input gives the same verdict', () => {
-  it('in another judge, after other texts, and on the thread for long texts', async () => {
-    const other = await createSqlJudge(unhurried);
+  it('in another classifier, after other texts, and on the thread for long texts', async () => {
+    const other = await createSqlClassifier(unhurried);
     const padding = ' '.repeat(3_000);
     const shape = (verdict: Verdict): unknown =>
       verdict.verdict === 'accepted'
@@ -153,10 +153,11 @@ describe('SQ-I5: the same input gives the same verdict', () => {
         : verdict;
     await fc.assert(
       fc.asyncProperty(fc.oneof(single, fc.string({ unit: 'binary' })), fc.string(), async (text, noise) => {
-        const first = await judge(text);
-        await other.judge(noise, options);
-        expect(await other.judge(text, options)).toEqual(first);
-        if (first.verdict === 'accepted') expect(shape(await other.judge(`${text}\n${padding}`, options))).toEqual(shape(first));
+        const first = await classify(text);
+        await other.classify(noise, options);
+        expect(await other.classify(text, options)).toEqual(first);
+        if (first.verdict === 'accepted')
+          expect(shape(await other.classify(`${text}\n${padding}`, options))).toEqual(shape(first));
       }),
       { numRuns: share(30, 150) },
     );
@@ -191,7 +192,7 @@ describe('nothing around a write makes it a read', () => {
         writes,
         fc.array(around, { maxLength: 12 }),
         async (before, text, behind) => {
-          const verdict = await judge([...before, '\n', text, '\n', ...behind].join(''));
+          const verdict = await classify([...before, '\n', text, '\n', ...behind].join(''));
           expect(verdict).not.toMatchObject({ read: true });
         },
       ),
@@ -211,7 +212,7 @@ describe('nothing around a write makes it a read', () => {
       });
     await fc.assert(
       fc.asyncProperty(fc.array(quotes, { minLength: 1, maxLength: 5 }), writes, async (values, text) => {
-        const verdict = await judge(`SELECT ${values.join(', ')};\n${text}`);
+        const verdict = await classify(`SELECT ${values.join(', ')};\n${text}`);
         expect(verdict).toMatchObject({ verdict: 'accepted', read: false });
       }),
       runs,
@@ -223,7 +224,7 @@ describe('nothing around a write makes it a read', () => {
     await fc.assert(
       fc.asyncProperty(writes, broken, fc.nat(), async (text, character, position) => {
         const at = position % (text.length + 1);
-        expect((await judge(text.slice(0, at) + character + text.slice(at))).verdict).toBe('refused');
+        expect((await classify(text.slice(0, at) + character + text.slice(at))).verdict).toBe('refused');
       }),
       runs,
     );
@@ -238,7 +239,7 @@ describe('nothing around a write makes it a read', () => {
     );
     await fc.assert(
       fc.asyncProperty(writes, filler, filler, async (text, before, behind) => {
-        const verdict = await judge(`${before(49_000)}\n${text}\n${behind(49_000)}`);
+        const verdict = await classify(`${before(49_000)}\n${text}\n${behind(49_000)}`);
         expect(verdict).not.toMatchObject({ read: true });
         expect(verdict.verdict).not.toBe('empty');
       }),
@@ -256,7 +257,7 @@ describe('nothing around a write makes it a read', () => {
             `SELECT ${'('.repeat(depth)}${call}${')'.repeat(depth)}`,
             `SELECT ${'(SELECT '.repeat(depth)}${call}${')'.repeat(depth)}`,
           ])
-            expect(await judge(text)).not.toMatchObject({ read: true });
+            expect(await classify(text)).not.toMatchObject({ read: true });
         },
       ),
       { numRuns: share(5, 20) },

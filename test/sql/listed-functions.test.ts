@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 import { isListedCall } from '../../sql/listed-calls.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -74,18 +74,18 @@ const fieldCalls = [
 ];
 
 describe('SQ-42: a call written as a field of its argument is a call', () => {
-  let sql: SqlJudge;
+  let sql: SqlClassifier;
   beforeAll(async () => {
-    sql = await createSqlJudge();
+    sql = await createSqlClassifier();
     await client.query('create sequence if not exists sequence_of_fields');
   });
   afterAll(() => sql.close());
-  const judge = (text: string) => sql.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+  const classify = (text: string) => sql.classify(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
 
   it.each(fieldCalls)('%s, which the server runs', async (text) => {
     await expect(client.query(text)).resolves.toBeDefined();
-    expect(await judge(text)).toMatchObject({ verdict: 'accepted', read: false, write: true, ddl: false });
-    expect(await judge(`explain ${text}`)).toMatchObject({ read: false, write: true });
+    expect(await classify(text)).toMatchObject({ verdict: 'accepted', read: false, write: true, ddl: false });
+    expect(await classify(`explain ${text}`)).toMatchObject({ read: false, write: true });
   });
 
   it.each([
@@ -93,7 +93,7 @@ describe('SQ-42: a call written as a field of its argument is a call', () => {
     'select pg_sleep from t',
     'select (t.a).b, d.x from t, generate_series(1, 2) d (x)',
   ])('but no column of a table is: %s', async (text) => {
-    expect(await judge(text)).toMatchObject({ verdict: 'accepted', read: true });
+    expect(await classify(text)).toMatchObject({ verdict: 'accepted', read: true });
   });
 });
 

@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { Dialect } from '../../domain/statement.js';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 import { type MigrationReview, reviewMigrations } from '../../sql/review-migrations.js';
 import { unhurried } from '../support/unhurried.js';
 
-let judge: SqlJudge;
+let classifier: SqlClassifier;
 beforeAll(async () => {
-  judge = await createSqlJudge(unhurried);
+  classifier = await createSqlClassifier(unhurried);
 });
-afterAll(() => judge?.close());
+afterAll(() => classifier?.close());
 
 async function reviewOf(
   texts: string[],
   dialect: Dialect,
   migrations: 'warn' | 'block' | 'off' = 'block',
 ): Promise<MigrationReview> {
-  const verdict = await judge.reviewMigrations(
+  const verdict = await classifier.reviewMigrations(
     texts.map((sql) => ({ sql, transactional: true })),
     dialect,
   );

@@ -2,18 +2,18 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect } from '../../domain/statement.js';
-import { createSqlJudge, type MigrationVerdict, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type MigrationVerdict, type SqlClassifier } from '../../sql/classify.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { unhurried } from '../support/unhurried.js';
 
-let judge: SqlJudge;
+let classifier: SqlClassifier;
 beforeAll(async () => {
-  judge = await createSqlJudge(unhurried);
+  classifier = await createSqlClassifier(unhurried);
 });
-afterAll(() => judge.close());
+afterAll(() => classifier.close());
 
 const ask = (sql: string, dialect: Dialect | null, transactional = true): Promise<MigrationVerdict> =>
-  judge.judgeMigrations([{ sql, transactional }], dialect);
+  classifier.classifyMigrations([{ sql, transactional }], dialect);
 
 async function statementsOf(sql: string, dialect: Dialect): Promise<string[]> {
   const verdict = await ask(sql, dialect);
@@ -172,12 +172,12 @@ describe('a bundle (MI-16)', () => {
   const texts = (...sqls: string[]) => sqls.map((sql) => ({ sql, transactional: true }));
 
   it('is refused at its first migration that is', async () => {
-    expect(await judge.judgeMigrations(texts('select 1', 'commit', 'selec'), 'postgresql')).toMatchObject({
+    expect(await classifier.classifyMigrations(texts('select 1', 'commit', 'selec'), 'postgresql')).toMatchObject({
       ok: false,
       at: 1,
       key: 'sql',
     });
-    expect(await judge.judgeMigrations(texts('select 1', '', 'commit'), 'mysql')).toMatchObject({ ok: false, at: 2 });
+    expect(await classifier.classifyMigrations(texts('select 1', '', 'commit'), 'mysql')).toMatchObject({ ok: false, at: 2 });
   });
 
   it('holds exactly one statement where it is not transactional, in PostgreSQL only', async () => {
@@ -192,11 +192,15 @@ describe('a bundle (MI-16)', () => {
     expect(await ask('SELECT $$a$$', null)).toMatchObject({ ok: false, reason: expect.stringContaining('dialect') });
   });
 
-  it.each<Dialect>(['postgresql', 'mysql'])('of 1 MiB is judged in %s like a short one', { timeout: 60_000 }, async (dialect) => {
-    const sql = 'INSERT INTO t VALUES (1, 2, 3);\n'.repeat(32_000);
-    expect((await statementsOf(sql, dialect)).length).toBe(32_000);
-    expect(await ask(`${sql}COMMIT`, dialect)).toMatchObject({ reason: 'transaction control: COMMIT' });
-  });
+  it.each<Dialect>(['postgresql', 'mysql'])(
+    'of 1 MiB is classified in %s like a short one',
+    { timeout: 60_000 },
+    async (dialect) => {
+      const sql = 'INSERT INTO t VALUES (1, 2, 3);\n'.repeat(32_000);
+      expect((await statementsOf(sql, dialect)).length).toBe(32_000);
+      expect(await ask(`${sql}COMMIT`, dialect)).toMatchObject({ reason: 'transaction control: COMMIT' });
+    },
+  );
 
   it('of any text has a verdict, and its slices are what stands in the text', async () => {
     const words = fc.constantFrom(

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clone } from '../../dev/layout.js';
 import { type PostgresServer, startPostgres } from '../../dev/postgres.js';
-import { createSqlJudge } from '../../sql/judge.js';
-import { holesOf, runSuite, type SuiteReport } from '../support/judged-suite.js';
+import { createSqlClassifier } from '../../sql/classify.js';
+import { holesOf, runSuite, type SuiteReport } from '../support/classified-suite.js';
 import { noteNotRun } from '../support/not-run.js';
 import { findPostgresSuite } from '../support/postgres-suite.js';
 import { isFull, share } from '../support/share.js';
@@ -16,7 +16,7 @@ const suite = await findPostgresSuite();
 if ('why' in suite) noteNotRun(import.meta.url, suite.why);
 const suiteMs = 600_000;
 
-describe.skipIf('why' in suite)('SQ-I1: what is judged a read, on a real PostgreSQL', () => {
+describe.skipIf('why' in suite)('SQ-I1: what is classified a read, on a real PostgreSQL', () => {
   let folder: string;
   let server: PostgresServer;
   let report: SuiteReport;
@@ -40,10 +40,10 @@ describe.skipIf('why' in suite)('SQ-I1: what is judged a read, on a real Postgre
     for (const text of prepare) await first.run(text);
     await first.close();
     const session = await openWatchedSession(server.url('regression'));
-    const judge = await createSqlJudge(unhurried);
+    const classifier = await createSqlClassifier(unhurried);
     const environment = { PG_ABS_SRCDIR: folder, PG_ABS_BUILDDIR: folder, PG_LIBDIR: folder, PG_DLSUFFIX: '.so' };
-    const done = await runSuite({ folder: source, environment, files: share(30, Number.POSITIVE_INFINITY) }, judge, session);
-    await judge.close();
+    const done = await runSuite({ folder: source, environment, files: share(30, Number.POSITIVE_INFINITY) }, classifier, session);
+    await classifier.close();
     await session.close();
     console.log(tell(done));
     return done;

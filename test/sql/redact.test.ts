@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
@@ -39,8 +39,8 @@ describe('literal-free text (AU-51)', () => {
     [null, 'SELECT a FROM t WHERE c = 12'],
   ] as const)('comes with the verdict of an accepted %s text where that is asked for', async (dialect, text) => {
     const options = { dialect, statementTimeoutSecs: 30 };
-    expect(await sql.judge(text, { ...options, redact: true })).toHaveProperty('redacted', await sql.redact(text, dialect));
-    expect(await sql.judge(text, options)).not.toHaveProperty('redacted');
+    expect(await sql.classify(text, { ...options, redact: true })).toHaveProperty('redacted', await sql.redact(text, dialect));
+    expect(await sql.classify(text, options)).not.toHaveProperty('redacted');
   });
 
   it('removes text that cannot be parsed', async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 
-let judge: SqlJudge;
+let classifier: SqlClassifier;
 beforeAll(async () => {
-  judge = await createSqlJudge();
+  classifier = await createSqlClassifier();
 });
-afterAll(() => judge.close());
+afterAll(() => classifier.close());
 
 const refused = { verdict: 'refused', reason: expect.stringMatching(/^reserved_table: svc_execution_marker/) };
 const options = { statementTimeoutSecs: 30 } as const;
@@ -71,18 +71,18 @@ const mysql = [
 
 describe('a text that names the marker table is refused (HD-40)', () => {
   it.each(postgres)('PostgreSQL: %s', async (text) => {
-    expect(await judge.judge(text, { dialect: 'postgresql', ...options })).toMatchObject(refused);
+    expect(await classifier.classify(text, { dialect: 'postgresql', ...options })).toMatchObject(refused);
   });
 
   it.each(mysql)('MySQL: %s', async (text) => {
-    expect(await judge.judge(text, { dialect: 'mysql', ...options })).toMatchObject(refused);
+    expect(await classifier.classify(text, { dialect: 'mysql', ...options })).toMatchObject(refused);
   });
 
   it.each(['SELECT 1 -- svc_execution_marker', 'SELECT * FROM execution_marker', 'SELECT * FROM svc.orders'])(
     'what only looks like it passes: %s',
     async (text) => {
       for (const dialect of ['postgresql', 'mysql'] as const)
-        expect(await judge.judge(text, { dialect, ...options })).toMatchObject({ verdict: 'accepted' });
+        expect(await classifier.classify(text, { dialect, ...options })).toMatchObject({ verdict: 'accepted' });
     },
   );
 
@@ -90,18 +90,24 @@ describe('a text that names the marker table is refused (HD-40)', () => {
     for (const dialect of ['postgresql', 'mysql'] as const) {
       for (const name of ['Our_Markers', 'svc_execution_marker'])
         expect(
-          await judge.judge(`DELETE FROM ops.${name} WHERE fence = 1`, { dialect, ...options, markerTable: 'our_markers' }),
+          await classifier.classify(`DELETE FROM ops.${name} WHERE fence = 1`, {
+            dialect,
+            ...options,
+            markerTable: 'our_markers',
+          }),
         ).toMatchObject({ verdict: 'refused', reason: `reserved_table: ${name.toLowerCase()}` });
       const migration = [{ sql: 'drop table our_markers', transactional: true }];
-      expect(await judge.judgeMigrations(migration, dialect, '', { markerTable: 'our_markers' })).toMatchObject({ ok: false });
-      expect(await judge.judgeMigrations(migration, dialect)).toMatchObject({ ok: true });
+      expect(await classifier.classifyMigrations(migration, dialect, '', { markerTable: 'our_markers' })).toMatchObject({
+        ok: false,
+      });
+      expect(await classifier.classifyMigrations(migration, dialect)).toMatchObject({ ok: true });
     }
   });
 });
 
 describe('a migration that names it, or the whole schema it lies in, is refused (HD-40)', () => {
   const verdictOn = (sql: string, dialect: 'postgresql' | 'mysql') =>
-    judge.judgeMigrations([{ sql, transactional: true }], dialect);
+    classifier.classifyMigrations([{ sql, transactional: true }], dialect);
   it.each([
     ...postgres.slice(6),
     `DO $$ begin execute 'delete from svc_execution_marker'; end $$`,
@@ -146,13 +152,13 @@ describe('a text that writes the version rows of migrations is never safe by its
     'ALTER TABLE schema_migrations ADD COLUMN x int',
   ])('%s', async (text) => {
     for (const dialect of ['postgresql', 'mysql'] as const) {
-      const verdict = await judge.judge(text, { dialect, ...options });
+      const verdict = await classifier.classify(text, { dialect, ...options });
       expect(verdict).toMatchObject({ verdict: 'accepted', facts: [{ writesUnknown: true, safeForm: false }] });
     }
   });
 
   it('reading them is a read as any other', async () => {
-    const verdict = await judge.judge('SELECT * FROM schema_migrations', { dialect: 'postgresql', ...options });
+    const verdict = await classifier.classify('SELECT * FROM schema_migrations', { dialect: 'postgresql', ...options });
     expect(verdict).toMatchObject({ read: true, facts: [{ writesUnknown: false }] });
   });
 });

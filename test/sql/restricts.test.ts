@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect } from '../../domain/statement.js';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
 async function hitsOf(text: string, dialect: Dialect = 'postgresql'): Promise<string[]> {
-  const verdict = await sql.judge(text, { dialect, statementTimeoutSecs: 30 });
+  const verdict = await sql.classify(text, { dialect, statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict.facts.flatMap(({ hits }) => hits.filter((hit) => hit.startsWith('no_where')));
 }
@@ -238,7 +238,7 @@ describe('any condition (HD-22)', () => {
   });
 });
 
-it('is judged in time when subqueries nest, and counts as unrestricted where too many do (SQ-7)', async () => {
+it('is classified in time when subqueries nest, and counts as unrestricted where too many do (SQ-7)', async () => {
   const nest = (levels: number): string => (levels === 0 ? 'a = 5' : `id in (select id from t where ${nest(levels - 1)})`);
   expect(await hitsOf(`delete from t where ${nest(4)}`)).toEqual([]);
   expect(await hitsOf(`delete from t where ${nest(30)}`)).toEqual(['no_where_delete']);

@@ -4,21 +4,21 @@ import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { ReviewAction, ReviewRule } from '../../domain/policies.js';
 import { isSafeDdl } from '../../domain/risk.js';
 import type { Dialect } from '../../domain/statement.js';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../sql/classify.js';
 import { type Review, review } from '../../sql/review.js';
 import { mysqlVectors, reviewByRow } from './mysql-vectors.js';
 import { postgresqlVectors } from './vectors.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
 type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 
 async function accepted(text: string, dialect: Dialect = 'postgresql'): Promise<Accepted> {
-  const verdict = await sql.judge(text, { dialect, statementTimeoutSecs: 30 });
+  const verdict = await sql.classify(text, { dialect, statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict;
 }
@@ -166,7 +166,7 @@ describe('SQ-I2: wrapping a text never removes a blocking finding', () => {
     ];
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...texts), fc.constantFrom(...wrappers), async (text, wrap) => {
-        const after = await sql.judge(wrap(text), { dialect: 'postgresql', statementTimeoutSecs: 30 });
+        const after = await sql.classify(wrap(text), { dialect: 'postgresql', statementTimeoutSecs: 30 });
         if (after.verdict !== 'accepted') return;
         const before = (await reviewOf(text)).findings.filter(({ action }) => action === 'block').map(({ code }) => code);
         const kept = review(after, rules()).findings.map(({ code }) => code);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect, UsedName } from '../../domain/statement.js';
-import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
@@ -14,7 +14,7 @@ const shown = (names: readonly UsedName[]) =>
     .sort()
     .join(' ');
 async function usesOf(text: string, dialect: Dialect): Promise<string> {
-  const verdict = await sql.judge(text, { dialect, statementTimeoutSecs: 30 });
+  const verdict = await sql.classify(text, { dialect, statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict.facts
     .map(({ uses }) =>

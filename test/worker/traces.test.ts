@@ -106,7 +106,7 @@ it('one request is one trace, from the call that made it over its workflow to th
   expect(path(spans, 'run statement')).toEqual(['run statement', 'job', 'claim', 'POST /api/requests']);
   for (const name of ['start workflow', 'activity step', 'POST /api/requests/:id/approve', 'POST /api/requests/:id/resume'])
     expect(path(spans, name)).toEqual([name, 'POST /api/requests']);
-  for (const name of ['verify token', 'judge statement', 'submit result'])
+  for (const name of ['verify token', 'classify statement', 'submit result'])
     expect(path(spans, name)).toEqual([name, 'job', 'claim', 'POST /api/requests']);
   expect(spans.filter(({ error }) => error !== null)).toEqual([]);
 

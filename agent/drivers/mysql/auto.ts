@@ -1,4 +1,4 @@
-import type { JudgedStatement } from '../../../domain/statement.js';
+import type { ClassifiedStatement } from '../../../domain/statement.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { failure, type Outcome } from '../../outcome.js';
 import type { RowsJson } from '../../result-json.js';
@@ -15,7 +15,7 @@ interface Progress {
   begunAt: number;
   done: number;
   /** The statement that was sent and has not succeeded yet. */
-  running: JudgedStatement | null;
+  running: ClassifiedStatement | null;
   /** Whether its COMMIT was sent. */
   committing: boolean;
 }
@@ -44,7 +44,7 @@ export async function runOneByOne(attempt: MysqlAttempt): Promise<Report> {
 }
 
 /** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
-async function runAndCommit(attempt: MysqlAttempt, statement: JudgedStatement, progress: Progress) {
+async function runAndCommit(attempt: MysqlAttempt, statement: ClassifiedStatement, progress: Progress) {
   const { session, run } = attempt;
   const inTransaction = statement.kind === 'dml' || statement.kind === 'query';
   checkFlag(run);
@@ -84,7 +84,7 @@ async function failed(error: unknown, attempt: MysqlAttempt, { begunAt, done, ru
 }
 
 /** What a failure left in the database; null for nothing. */
-function whatStays(running: JudgedStatement | null, kept: boolean, done: number, all: number): string | null {
+function whatStays(running: ClassifiedStatement | null, kept: boolean, done: number, all: number): string | null {
   if (kept) return `changes in tables without transactions stay; ${done} of ${all} statements were done before`;
   if (done > 0) return `${done} of ${all} statements were done and stay`;
   return running !== null && canEndHalfDone(running.text) ? 'what it had done before that stays' : null;

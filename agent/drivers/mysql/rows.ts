@@ -1,4 +1,4 @@
-import type { JudgedStatement } from '../../../domain/statement.js';
+import type { ClassifiedStatement } from '../../../domain/statement.js';
 import type { RowsJson } from '../../result-json.js';
 import { cancelStatement } from '../cancel.js';
 import type { Run } from '../driver.js';
@@ -61,7 +61,7 @@ export async function readMysqlRows({ session, run, target }: MysqlRead, text: s
 /** Runs one statement of a write; keeps rows only of the last statement. */
 export async function runMysqlStatement(
   session: MysqlSession,
-  statement: JudgedStatement,
+  statement: ClassifiedStatement,
   run: Run,
 ): Promise<{ affected: number; json: RowsJson | null }> {
   const withRows = statement.producesRows && statement === run.statements.at(-1);

@@ -4,7 +4,7 @@ import { CancelControl } from '../../../agent/cancel-control.js';
 import { createDriver } from '../../../agent/drivers/create.js';
 import type { Driver, Run } from '../../../agent/drivers/driver.js';
 import { defaultTimings } from '../../../agent/timings.js';
-import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../../sql/classify.js';
 import { bundleOf } from '../../support/migration-bench.js';
 import { findMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
@@ -185,7 +185,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
   });
 
   it('AP-I5, C5: a cancel that races it 100 times is never told for a committed change, nor a success for one rolled back', async () => {
-    const judge = await createSqlJudge();
+    const classifier = await createSqlClassifier();
     const { url } = bench.database;
     const one = {
       database: 'shop',
@@ -202,7 +202,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
       await driver.connect({ onlyLook: false });
       let before = 0;
       for (let round = 0; round < 100; round++) {
-        const ended = await raced(driver, judge, round === 0 ? 0 : round === 99 ? 10_000 : Math.random() * 25);
+        const ended = await raced(driver, classifier, round === 0 ? 0 : round === 99 ? 10_000 : Math.random() * 25);
         const now = Number(await count());
         seen.add(ended);
         expect([ended, now - before]).toEqual([ended, ended === 'committed' ? 1 : 0]);
@@ -210,15 +210,15 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
       }
     } finally {
       await driver.close();
-      await judge.close();
+      await classifier.close();
     }
     expect([...seen].every((how) => ['committed', 'rolled_back cancelled', 'not_started cancelled'].includes(how))).toBe(true);
     expect(seen).toContain('committed');
   });
 
   /** Runs an increment that is cancelled after some milliseconds; tells how it ended. */
-  async function raced(driver: Driver, judge: SqlJudge, delayMs: number): Promise<string> {
-    const verdict = await judge.judge(`${add}; select sleep(0.005)`, { dialect: 'mysql', statementTimeoutSecs: 0 });
+  async function raced(driver: Driver, classifier: SqlClassifier, delayMs: number): Promise<string> {
+    const verdict = await classifier.classify(`${add}; select sleep(0.005)`, { dialect: 'mysql', statementTimeoutSecs: 0 });
     if (verdict.verdict !== 'accepted') throw new Error('not accepted');
     const control = new CancelControl();
     const run: Run = {

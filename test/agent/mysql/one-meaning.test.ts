@@ -6,7 +6,7 @@ import { openOwnMariadb } from '../../support/own-mariadb.js';
 const server = await openOwnMariadb(import.meta.url);
 const address = server?.url() ?? '';
 
-describe.skipIf(server === null)('what the judge reads is what MariaDB does (HD-30)', () => {
+describe.skipIf(server === null)('what the classifier reads is what MariaDB does (HD-30)', () => {
   let before: Record<string, string>;
   let bench: MysqlBench;
   const globals = [

@@ -48,7 +48,7 @@ describe.skipIf(server === null)('execute_select on MySQL', () => {
     expect((await run("set sql_mode = ''")).result_data).toContain('"columns":[]');
   });
 
-  it('reads as the judge read it, whatever the modes and character set of the server', async () => {
+  it('reads as the classifier read it, whatever the modes and character set of the server', async () => {
     await bench.root.query("set global sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,STRICT_TRANS_TABLES'");
     try {
       const other = await startMysqlBench(server!);

@@ -10,15 +10,15 @@ import { slackBody } from '../../../domain/notifications/slack-message.js';
 import type { Operation } from '../../../domain/policies.js';
 import { createdRequest } from '../../../domain/request/creation.js';
 import type { Move } from '../../../domain/request/moves.js';
-import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../../sql/classify.js';
 import { emergency, newRequest, passedByPolicy } from '../../support/new-request.js';
 import { now } from '../../support/stored-request.js';
 import { attempts, instantOf, madeOn, moveOf, requests } from '../request/generated.js';
 import { make, type World } from '../request/world.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 

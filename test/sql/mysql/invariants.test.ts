@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../../sql/classify.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { unhurried } from '../../support/unhurried.js';
 import { mysqlVectors } from '../mysql-vectors.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge(unhurried);
+  sql = await createSqlClassifier(unhurried);
 });
 afterAll(() => sql.close());
 
 const options = { dialect: 'mysql', statementTimeoutSecs: 30 } as const;
-const judge = (text: string): Promise<Verdict> => sql.judge(text, options);
+const classify = (text: string): Promise<Verdict> => sql.classify(text, options);
 const runs = { numRuns: 300 };
 
 /** Texts of one accepted statement. */
@@ -55,7 +55,10 @@ describe('SQ-I2 on MySQL: rewriting a text never lowers its class', () => {
           .map((token) => (upper && token.kind === 'word' ? token.text.toUpperCase() : token.text))
           .map((word, at) => (at === 0 ? word : `${gaps[at % gaps.length]}${word}`))
           .join('');
-        expect({ text: changed, ...flagsOf(await judge(changed)) }).toEqual({ text: changed, ...flagsOf(await judge(text)) });
+        expect({ text: changed, ...flagsOf(await classify(changed)) }).toEqual({
+          text: changed,
+          ...flagsOf(await classify(text)),
+        });
       }),
       runs,
     );
@@ -72,7 +75,7 @@ describe('SQ-I2 on MySQL: rewriting a text never lowers its class', () => {
     ];
     await fc.assert(
       fc.asyncProperty(single, fc.constantFrom(...wrappers), async (text, wrap) => {
-        const [low, high] = [flagsOf(await judge(text)), flagsOf(await judge(wrap(text)))];
+        const [low, high] = [flagsOf(await classify(text)), flagsOf(await classify(wrap(text)))];
         const isQuery = /^(SELECT|VALUES|TABLE)/.test(text);
         if (low === null || high === null || !isQuery) return;
         expect(high.write || !low.write).toBe(true);
@@ -87,10 +90,10 @@ describe('SQ-I3 on MySQL: the class of a batch is the union over its statements,
   it('unless the order makes it refused', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(single, { minLength: 1, maxLength: 5 }), async (texts) => {
-        const alone = await Promise.all(texts.map(judge));
+        const alone = await Promise.all(texts.map(classify));
         const union = { write: alone.some((each) => flagsOf(each)?.write), ddl: alone.some((each) => flagsOf(each)?.ddl) };
         for (const order of [texts, [...texts].reverse()]) {
-          const verdict = await judge(order.join(';'));
+          const verdict = await classify(order.join(';'));
           if (verdict.verdict === 'accepted') expect(flagsOf(verdict)).toEqual(union);
           else expect(verdict).toHaveProperty('reason', expect.stringMatching(/^(settings|a batch|in a batch) /));
         }
@@ -111,7 +114,7 @@ describe('SQ-I4 on MySQL: slices and gaps give back the text', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(gap, writes, gap), { minLength: 1, maxLength: 5 }), async (parts) => {
         const text = `${parts.map((part) => part.join('')).join(';')};;`;
-        const verdict = await judge(text);
+        const verdict = await classify(text);
         if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
         let at = 0;
         for (const [index, statement] of verdict.statements.entries()) {
@@ -128,14 +131,14 @@ describe('SQ-I4 on MySQL: slices and gaps give back the text', () => {
 });
 
 describe('SQ-I5 and SQ-I6 on MySQL', () => {
-  it('gives the same verdict in another judge, and on the thread for long texts', async () => {
-    const other = await createSqlJudge(unhurried);
+  it('gives the same verdict in another classifier, and on the thread for long texts', async () => {
+    const other = await createSqlClassifier(unhurried);
     const noise = fc.string({ unit: fc.constantFrom(...'SELECT FROM t;\'"`\\/*#-!+()@:=.1e\n'), maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(fc.oneof(single, noise), async (text) => {
-        const first = await judge(text);
-        expect(await other.judge(text, options)).toEqual(first);
-        if (first.verdict === 'accepted') expect(await other.judge(`${text}\n${' '.repeat(3_000)}`, options)).toEqual(first);
+        const first = await classify(text);
+        expect(await other.classify(text, options)).toEqual(first);
+        if (first.verdict === 'accepted') expect(await other.classify(`${text}\n${' '.repeat(3_000)}`, options)).toEqual(first);
       }),
       { numRuns: 200 },
     );
@@ -154,8 +157,8 @@ describe('SQ-I5 and SQ-I6 on MySQL', () => {
     ['a WITH of 10,000 parts without a query', `WITH ${'a AS (SELECT 1),'.repeat(6_000)}`],
     ['NUL before a second statement', 'SELECT 1\0; DROP TABLE t'],
   ])('refuses %s', async (_name, text) => {
-    expect((await judge(text)).verdict).toBe('refused');
+    expect((await classify(text)).verdict).toBe('refused');
     expect(await sql.redact(text, 'mysql')).toMatch(/^\[unparsable|^WITH|^SELECT/);
-    expect(await judge('SELECT sleep(1)')).toMatchObject({ write: true });
+    expect(await classify('SELECT sleep(1)')).toMatchObject({ write: true });
   });
 });

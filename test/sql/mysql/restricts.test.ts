@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
 async function hitsOf(text: string): Promise<string[]> {
-  const verdict = await sql.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+  const verdict = await sql.classify(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict.facts.flatMap(({ hits }) => hits.filter((hit) => hit.startsWith('no_where')));
 }
@@ -214,10 +214,10 @@ it.each([
   ['', 'a', ' like 1'],
   ['', 'a', ' = 1'],
   ['(', 'a', ')'],
-])('is judged in time however often %j, %j, %j nest (SQ-7)', async (open, middle, close) => {
+])('is classified in time however often %j, %j, %j nest (SQ-7)', async (open, middle, close) => {
   for (const levels of [150, 5_000]) {
     const text = `delete from t where ${open.repeat(levels)}${middle}${close.repeat(levels)}`;
-    const { verdict } = await sql.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+    const { verdict } = await sql.classify(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
     expect(['accepted', 'refused']).toContain(verdict);
   }
 });

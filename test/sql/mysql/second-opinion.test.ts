@@ -1,8 +1,8 @@
 import { init, parse } from '@guanmingchiu/sqlparser-ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
-import { judgeText } from '../../../sql/judge-text.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../../sql/classify.js';
+import { classifyText } from '../../../sql/classify-text.js';
 import { cutMysql } from '../../../sql/mysql/engine.js';
 import { seesMore } from '../../../sql/mysql/second-opinion.js';
 import type { Tree } from '../../../sql/tree.js';
@@ -10,20 +10,20 @@ import type { Accepted } from '../../../sql/verdict.js';
 import { unhurried } from '../../support/unhurried.js';
 import { mysqlVectors } from '../mysql-vectors.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
   await init();
-  sql = await createSqlJudge(unhurried);
+  sql = await createSqlClassifier(unhurried);
 });
 afterAll(() => sql?.close());
 
 const options = { dialect: 'mysql', statementTimeoutSecs: 30 } as const;
-const judge = (text: string): Promise<Verdict> => sql.judge(text, options, 'alice');
-const judgeAlone = (text: string): Verdict => judgeText(cutMysql, text, options);
+const classify = (text: string): Promise<Verdict> => sql.classify(text, options, 'alice');
+const classifyAlone = (text: string): Verdict => classifyText(cutMysql, text, options);
 const treesOf = (text: string): Tree[] => parse(text, 'mysql') as Tree[];
 
 function accepted(text: string): Accepted {
-  const verdict = judgeAlone(text);
+  const verdict = classifyAlone(text);
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict;
 }
@@ -137,7 +137,7 @@ describe('the second opinion never makes a verdict laxer (SQ-3, SQ-4)', () => {
   it('whatever the text: the verdict is ours, or a refusal', async () => {
     await fc.assert(
       fc.asyncProperty(text, async (each) => {
-        const [alone, both] = [judgeAlone(each), await judge(each)];
+        const [alone, both] = [classifyAlone(each), await classify(each)];
         if (both.verdict !== 'refused' || alone.verdict === 'refused') expect(both).toEqual(alone);
       }),
       { numRuns: 1_500 },

@@ -4,7 +4,7 @@ import { init, parse } from '@guanmingchiu/sqlparser-ts';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findMariadbSuite } from '../../../dev/mariadb/suite.js';
-import { judgeText } from '../../../sql/judge-text.js';
+import { classifyText } from '../../../sql/classify-text.js';
 import { cutMysql } from '../../../sql/mysql/engine.js';
 import { seesMore } from '../../../sql/mysql/second-opinion.js';
 import type { Tree } from '../../../sql/tree.js';
@@ -22,14 +22,14 @@ const suite = await findMariadbSuite({ signal: AbortSignal.timeout(600_000), rep
 const stride = share(30, 3);
 beforeAll(() => init());
 
-const judgeAlone = (text: string): Verdict => judgeText(cutMysql, text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+const classifyAlone = (text: string): Verdict => classifyText(cutMysql, text, { dialect: 'mysql', statementTimeoutSecs: 30 });
 
 /** Longest text that it is given: none of these nests deep enough to break it. */
 const maxLength = 1_000;
 
 /** What of a text of ours the second parser takes for more than a read; null when it agrees or does not understand. */
 function disagreement(text: string): 'agrees' | 'silent' | 'differs' | null {
-  const verdict = judgeAlone(text);
+  const verdict = classifyAlone(text);
   if (verdict.verdict !== 'accepted' || !verdict.read || text.length > maxLength) return null;
   const trees = tryParse(text);
   if (trees === null) return 'silent';
@@ -77,7 +77,7 @@ describe('no statement that a second parser sees as a write is a read for us (SQ
       let seen = 0;
       const files = readdirSync(suite!).filter((_, at) => at % stride === 0);
       for (const text of files.flatMap((file) => statementsOf(join(suite!, file)))) {
-        const verdict = judgeAlone(text);
+        const verdict = classifyAlone(text);
         const trees = verdict.verdict === 'accepted' && text.length <= maxLength ? tryParse(text) : null;
         if (verdict.verdict !== 'accepted' || trees === null) continue;
         const more = seesMore(verdict, trees);

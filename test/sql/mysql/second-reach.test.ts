@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
-import { createJudgeThread } from '../../../sql/judge-thread.js';
+import { createClassifierThread } from '../../../sql/classifier-thread.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../../sql/classify.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { loadSecondParser } from '../../../sql/mysql/second-parser.js';
 import { isWithinReach } from '../../../sql/mysql/second-reach.js';
 import { unhurried } from '../../support/unhurried.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge(unhurried);
+  sql = await createSqlClassifier(unhurried);
 });
 afterAll(() => sql?.close());
 
 const options = { dialect: 'mysql', statementTimeoutSecs: 30 } as const;
-const judge = (text: string): Promise<Verdict> => sql.judge(text, options, 'alice');
+const classify = (text: string): Promise<Verdict> => sql.classify(text, options, 'alice');
 const seenIn = (verdict: Verdict): string => (verdict.verdict !== 'accepted' ? verdict.verdict : verdict.read ? 'read' : 'write');
 
 const nested = (open: string, inner: string, close: string, n: number): string => `${open.repeat(n)}${inner}${close.repeat(n)}`;
@@ -32,10 +32,10 @@ describe('hostile texts and the second parser (SQ-7, SQ-I6)', () => {
     ['a list of 49,000 values', `SELECT * FROM t WHERE a IN (1${',1'.repeat(49_000)})`, 'read'],
     ['an INSERT of 100,000 bytes', `INSERT INTO t VALUES ${"(1,'abcdefghijklmnopqrst'),".repeat(3_700)}(1,'')`, 'write'],
     ['200 conditions', `SELECT * FROM t WHERE a = 1${' OR a = 1'.repeat(200)}`, 'read'],
-  ])('%s: judged or refused, and so is what comes next', async (_name, each, expected) => {
-    expect(seenIn(await judge(each))).toBe(expected);
-    expect(await judge('SELECT sleep(1)')).toMatchObject({ verdict: 'accepted', write: true });
-    expect(await judge('SELECT 1')).toMatchObject({ verdict: 'accepted', read: true });
+  ])('%s: classified or refused, and so is what comes next', async (_name, each, expected) => {
+    expect(seenIn(await classify(each))).toBe(expected);
+    expect(await classify('SELECT sleep(1)')).toMatchObject({ verdict: 'accepted', write: true });
+    expect(await classify('SELECT 1')).toMatchObject({ verdict: 'accepted', read: true });
   });
 
   it.each([
@@ -53,24 +53,24 @@ describe('hostile texts and the second parser (SQ-7, SQ-I6)', () => {
   });
 
   it('a task that ends its thread costs only itself', async () => {
-    const thread = createJudgeThread('mysql', { textMs: 60_000, startMs: 60_000 });
-    const task = (each: string) => ({ kind: 'judge', text: each, options }) as const;
+    const thread = createClassifierThread('mysql', { textMs: 60_000, startMs: 60_000 });
+    const task = (each: string) => ({ kind: 'classify', text: each, options }) as const;
     const answers = await Promise.all([
       thread.run(task('SELECT 1'), 'alice'),
-      thread.run({ kind: 'judge', text: 'SELECT 1', options: { ...options, dialect: 'postgresql' } }, 'mallory'),
+      thread.run({ kind: 'classify', text: 'SELECT 1', options: { ...options, dialect: 'postgresql' } }, 'mallory'),
       thread.run(task('DELETE FROM t'), 'alice'),
     ]);
     expect(answers).toMatchObject([
       { ok: true, answer: { read: true } },
-      { ok: false, why: 'judging took too long or too much memory' },
+      { ok: false, why: 'classifying took too long or too much memory' },
       { ok: true, answer: { write: true } },
     ]);
     await thread.close();
   }, 120_000);
 
   it('texts of MySQL that find no room leave room for those of PostgreSQL', async () => {
-    const many = Promise.all(Array.from({ length: 200 }, () => judge(`SELECT 1 -- ${'x'.repeat(3_000)}`)));
-    const long = await sql.judge(`SELECT 1 -- ${'x'.repeat(3_000)}`, { ...options, dialect: 'postgresql' }, 'alice');
+    const many = Promise.all(Array.from({ length: 200 }, () => classify(`SELECT 1 -- ${'x'.repeat(3_000)}`)));
+    const long = await sql.classify(`SELECT 1 -- ${'x'.repeat(3_000)}`, { ...options, dialect: 'postgresql' }, 'alice');
     expect(long).toMatchObject({ verdict: 'accepted', read: true });
     expect((await many).at(-1)).toMatchObject({ busy: true });
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Connection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findMariadbSuite } from '../../../dev/mariadb/suite.js';
-import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier } from '../../../sql/classify.js';
 import type { Accepted } from '../../../sql/verdict.js';
 import { noteNotRun } from '../../support/not-run.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
@@ -17,18 +17,18 @@ const suite = await findMariadbSuite({ signal: AbortSignal.timeout(600_000), rep
   (error: Error) => noteNotRun(import.meta.url, error.message),
 );
 const server = suite === undefined ? null : await openOwnMariadb(import.meta.url);
-let judge: SqlJudge;
+let classifier: SqlClassifier;
 beforeAll(async () => {
-  judge = await createSqlJudge(unhurried);
+  classifier = await createSqlClassifier(unhurried);
 });
 afterAll(async () => {
   await server?.stop();
-  await judge.close();
+  await classifier.close();
 });
 
 interface Figures {
   /** Statements by what we call them: read, setting, write, ddl, write+ddl, refused, empty. */
-  judged: Record<string, number>;
+  classified: Record<string, number>;
   /** Reads that ran to their end under the account with all rights, and under the one that can only SELECT. */
   ran: number;
   ranReading: number;
@@ -38,16 +38,16 @@ interface Figures {
   harmless: Record<string, number>;
 }
 
-describe.skipIf(server === null)('MariaDB’s own test suite, judged by us and by the server', () => {
+describe.skipIf(server === null)('MariaDB’s own test suite, classified by us and by the server', () => {
   it('SQ-I1: nothing that we call a read writes, locks or moves the binary log', async () => {
-    const figures: Figures = { judged: {}, ran: 0, ranReading: 0, harmful: [], harmless: {} };
+    const figures: Figures = { classified: {}, ran: 0, ranReading: 0, harmful: [], harmless: {} };
     const accounts = await openAccounts();
     for (const file of suiteFiles.slice(0, share(3, suiteFiles.length)))
-      await judgeFile(join(suite!, `${file}.test`), accounts, figures);
+      await classifyFile(join(suite!, `${file}.test`), accounts, figures);
     for (const connection of Object.values(accounts)) connection.destroy();
     if (process.env.SVC_TEST_FIGURES) writeFileSync(process.env.SVC_TEST_FIGURES, JSON.stringify(figures, null, 1));
     expect(figures.harmful).toEqual([]);
-    expect(figures.judged.read).toBeGreaterThan(share(300, 3_500));
+    expect(figures.classified.read).toBeGreaterThan(share(300, 3_500));
     expect(figures.ran).toBeGreaterThan(share(200, 2_500));
     expect(figures.ranReading).toBeGreaterThan(share(200, 2_500));
   }, 600_000);
@@ -67,16 +67,16 @@ async function openAccounts(): Promise<Accounts> {
 }
 
 /** Runs what a file writes and defines, so that its reads find their tables, and watches its reads. */
-async function judgeFile(file: string, accounts: Accounts, figures: Figures): Promise<void> {
+async function classifyFile(file: string, accounts: Accounts, figures: Figures): Promise<void> {
   for (const statement of ['drop database if exists test', 'create database test', 'use test'])
     await accounts.admin.query(statement);
   await accounts.reader.query('use test');
   const reads: string[] = [];
   const watch = () => watchReads(reads.splice(0), accounts, figures);
   for (const text of statementsOf(file)) {
-    const verdict = await judge.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+    const verdict = await classifier.classify(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
     const called = verdict.verdict === 'accepted' ? classOf(verdict) : verdict.verdict;
-    figures.judged[called] = (figures.judged[called] ?? 0) + 1;
+    figures.classified[called] = (figures.classified[called] ?? 0) + 1;
     if (called === 'read') reads.push(text);
     if (called === 'read' && reads.length < 20) continue;
     await watch();

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql?.close());
 
 const options = { dialect: 'mysql', statementTimeoutSecs: 30 } as const;
-const judge = (text: string): Promise<Verdict> => sql.judge(text, options, 'alice');
+const classify = (text: string): Promise<Verdict> => sql.classify(text, options, 'alice');
 const seenIn = (verdict: Verdict): string => (verdict.verdict !== 'accepted' ? verdict.verdict : verdict.read ? 'read' : 'write');
 
 describe('texts that MySQL can read in more than one way, and statements that are more than they seem', () => {
@@ -68,6 +68,6 @@ describe('texts that MySQL can read in more than one way, and statements that ar
     ['EXPLAIN ANALYZE UPDATE t SET a = 1 WHERE b = 2', 'refused'],
     ['EXPLAIN FORMAT=TREE UPDATE t SET a = 1 WHERE b = 2', 'read'],
   ])('%s', async (each, expected) => {
-    expect(seenIn(await judge(each))).toBe(expected);
+    expect(seenIn(await classify(each))).toBe(expected);
   });
 });

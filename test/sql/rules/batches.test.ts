@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { judge, useJudge } from './judged.js';
+import { classify, useClassifier } from './classified.js';
 
-useJudge();
+useClassifier();
 
 describe('batches and settings (sections 4 and 5)', () => {
   it('SQ-52: a setting is a part of the job that it came with', async () => {
-    const verdict = await judge("set timezone = 'UTC'; select 1");
+    const verdict = await classify("set timezone = 'UTC'; select 1");
     expect(verdict).toMatchObject({ read: true, statements: [{ kind: 'setting' }, { kind: 'query' }] });
   });
 
@@ -37,12 +37,12 @@ describe('batches and settings (sections 4 and 5)', () => {
     ['SQ-62', 'reindex (concurrently off) table t; delete from t where a = 1', null],
     ['SQ-62', 'alter table t detach partition p finalize; delete from t where a = 1', null],
   ])('%s: of %s says %s', async (_id, text, reason) => {
-    const verdict = await judge(text);
+    const verdict = await classify(text);
     expect(verdict.verdict === 'refused' ? verdict.reason : null).toBe(reason);
   });
 
   it('SQ-62: it runs outside a transaction', async () => {
-    expect(await judge('vacuum t')).toMatchObject({ statements: [{ outsideTransaction: true }] });
-    expect(await judge('create index i on t (a)')).toMatchObject({ statements: [{ outsideTransaction: false }] });
+    expect(await classify('vacuum t')).toMatchObject({ statements: [{ outsideTransaction: true }] });
+    expect(await classify('create index i on t (a)')).toMatchObject({ statements: [{ outsideTransaction: false }] });
   });
 });

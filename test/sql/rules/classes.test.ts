@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
-import { expectAll, useJudge } from './judged.js';
+import { expectAll, useClassifier } from './classified.js';
 
-useJudge();
+useClassifier();
 
 describe('classes of section 2', () => {
   expectAll('SQ-20', 'read', [

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { formOf } from '../../../sql/postgres/forms.js';
-import { judge, said, useJudge } from './judged.js';
+import { classify, said, useClassifier } from './classified.js';
 
-useJudge();
+useClassifier();
 
-describe('what is judged and in which order', () => {
+describe('what is classified and in which order', () => {
   it.each([
     'create table t (a int, b int generated always as (a) virtual)',
     'update t set a = 1 returning with (old as o, new as n) o.a, n.a',
     'create table t (a int4range, primary key (a without overlaps))',
     'select * from json_table($$[]$$, $$$$ columns (a int))',
   ])('SQ-3: takes what only a grammar of today knows: %s', async (text) => {
-    expect((await judge(text)).verdict).toBe('accepted');
+    expect((await classify(text)).verdict).toBe('accepted');
   });
 
   it('SQ-4: has a row for every kind of statement it takes, and refuses the tag of any other', () => {
@@ -41,14 +41,14 @@ describe('what is judged and in which order', () => {
       'in a batch that only reads, only the last statement may return rows',
     ],
   ])('%s: says of %s', async (_id, _what, text, expected) => {
-    const verdict = await judge(text);
+    const verdict = await classify(text);
     expect(verdict.verdict === 'refused' ? verdict.reason : verdict.verdict).toBe(expected);
   });
 
   it('SQ-10: takes 1,048,576 bytes, and SQ-9 looks at no other white space', async () => {
     const comment = `--${'x'.repeat(1_048_574 - 9)}\nselect 1`;
     expect(Buffer.byteLength(comment)).toBe(1_048_576);
-    expect((await judge(comment)).verdict).toBe('accepted');
+    expect((await classify(comment)).verdict).toBe('accepted');
     for (const text of ['\u00a0', '\u2028', '\ufeff', '\u0085']) expect(await said(text)).toMatch(/^syntax error at or near/);
   });
 });

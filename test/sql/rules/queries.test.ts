@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { expectAll, said, useJudge } from './judged.js';
+import { expectAll, said, useClassifier } from './classified.js';
 
-useJudge();
+useClassifier();
 
 describe('SQ-5: every place of a tree is looked at', () => {
   const call = 'pg_sleep(1)';

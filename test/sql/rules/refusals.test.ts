@@ -1,7 +1,7 @@
 import { describe } from 'vitest';
-import { expectAll, useJudge } from './judged.js';
+import { expectAll, useClassifier } from './classified.js';
 
-useJudge();
+useClassifier();
 
 describe('refusals of section 2', () => {
   const parts = ['ROW LEVEL SECURITY', 'TRIGGER g', 'TRIGGER ALL', 'TRIGGER USER', 'RULE r'];

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect } from '../../domain/statement.js';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlClassifier();
 });
 afterAll(() => sql.close());
 
-const judge = (text: string, dialect: Dialect | null = 'postgresql', statementTimeoutSecs = 30): Promise<Verdict> =>
-  sql.judge(text, { dialect, statementTimeoutSecs });
+const classify = (text: string, dialect: Dialect | null = 'postgresql', statementTimeoutSecs = 30): Promise<Verdict> =>
+  sql.classify(text, { dialect, statementTimeoutSecs });
 
 async function accepted(text: string): Promise<Extract<Verdict, { verdict: 'accepted' }>> {
-  const verdict = await judge(text);
+  const verdict = await classify(text);
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict;
 }
@@ -93,13 +93,13 @@ describe('refusals', () => {
     ['CREATE ACCESS METHOD a TYPE TABLE HANDLER h', 'not understood', null],
     ['CREATE TRANSFORM FOR t LANGUAGE l (FROM SQL WITH FUNCTION f(internal))', 'not understood', null],
   ])('refuses %s for %s', async (text, reason, hint) => {
-    const verdict = await judge(text);
+    const verdict = await classify(text);
     expect(verdict).toMatchObject({ verdict: 'refused', hint });
     expect(verdict).toHaveProperty('reason', expect.stringMatching(new RegExp(`^${reason}: `)));
   });
 
   it('gives the reason of the first refused statement (SQ-14)', async () => {
-    expect(await judge('SELECT 1; GRANT x TO y; COMMIT')).toMatchObject({ reason: 'privileges: GRANT (statement 2)' });
+    expect(await classify('SELECT 1; GRANT x TO y; COMMIT')).toMatchObject({ reason: 'privileges: GRANT (statement 2)' });
   });
 
   it.each([
@@ -109,12 +109,12 @@ describe('refusals', () => {
     ['CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()', 'code: CREATE TRIGGER'],
     ['SELEC 1', 'syntax error at or near "SELEC"'],
   ])('says of %s: %s', async (text, reason) => {
-    expect(await judge(text)).toMatchObject({ reason });
+    expect(await classify(text)).toMatchObject({ reason });
   });
 
   it('counts statements before it looks at them (SQ-13)', async () => {
-    expect(await judge('INSERT INTO t VALUES (1);'.repeat(100))).toMatchObject({ verdict: 'accepted' });
-    expect(await judge('COMMIT;'.repeat(101))).toEqual({ verdict: 'refused', reason: 'more than 100 statements', hint: null });
+    expect(await classify('INSERT INTO t VALUES (1);'.repeat(100))).toMatchObject({ verdict: 'accepted' });
+    expect(await classify('COMMIT;'.repeat(101))).toEqual({ verdict: 'refused', reason: 'more than 100 statements', hint: null });
   });
 
   it('does not count rows locked or functions called in a definition (SQ-44)', async () => {
@@ -148,12 +148,12 @@ describe('settings (SQ-50, SQ-51)', () => {
     ['sql_mode = 1', false],
     ['constructor = 1', false],
   ])('SET %s is allowed: %s', async (assignment, allowed) => {
-    expect((await judge(`SET ${assignment}`)).verdict).toBe(allowed ? 'accepted' : 'refused');
+    expect((await classify(`SET ${assignment}`)).verdict).toBe(allowed ? 'accepted' : 'refused');
   });
 
   it('knows no upper limit when there is no timeout', async () => {
-    expect((await judge("SET statement_timeout = '2d'", 'postgresql', 0)).verdict).toBe('accepted');
-    expect((await judge('SET statement_timeout = 0', 'postgresql', 0)).verdict).toBe('refused');
+    expect((await classify("SET statement_timeout = '2d'", 'postgresql', 0)).verdict).toBe('accepted');
+    expect((await classify('SET statement_timeout = 0', 'postgresql', 0)).verdict).toBe('refused');
   });
 });
 
@@ -170,13 +170,13 @@ describe('unknown dialect (SQ-2)', () => {
     'SELECT 1 /* a /*/ x */ */',
     `SELECT $${'a'.repeat(300)}$x$${'a'.repeat(300)}$`.replaceAll('$$', '$'),
   ])('refuses %j', async (text) => {
-    expect(await judge(text, null)).toMatchObject({ verdict: 'refused', reason: expect.stringContaining('dialect') });
+    expect(await classify(text, null)).toMatchObject({ verdict: 'refused', reason: expect.stringContaining('dialect') });
   });
 
   it.each(["SELECT '#' -- # it's\n", 'SELECT 1 --', 'SELECT $1', "SELECT '--x', '/*+', '`'", '/* # ` */ SELECT 1 -- x\r\n'])(
     'accepts %j',
     async (text) => {
-      expect(await judge(text, null)).toMatchObject({ verdict: 'accepted', read: true });
+      expect(await classify(text, null)).toMatchObject({ verdict: 'accepted', read: true });
     },
   );
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JudgedStatement } from '../../domain/statement.js';
-import type { SqlJudge, Verdict } from '../../sql/judge.js';
+import type { ClassifiedStatement } from '../../domain/statement.js';
+import type { SqlClassifier, Verdict } from '../../sql/classify.js';
 import { cutScript, type ScriptStatement } from './psql-script.js';
 import type { Trace, Watched, WatchedSession } from './watched-session.js';
 
@@ -34,14 +34,14 @@ export interface Suite {
  */
 export async function runSuite(
   { folder, environment, files }: Suite,
-  judge: SqlJudge,
+  classifier: SqlClassifier,
   session: WatchedSession,
 ): Promise<SuiteReport> {
   const report: SuiteReport = { verdicts: {}, ran: 0, failed: 0, byOwnCode: 0, holes: [], crashes: 0 };
   for (const file of scheduleOf(folder).slice(0, files)) {
     await session.run(`set statement_timeout = 2000; set track_functions = 'all'`);
     const script = readFileSync(join(folder, 'sql', `${file}.sql`), 'utf8');
-    const holes = await runFile(cutScript(script, environment), judge, session, report);
+    const holes = await runFile(cutScript(script, environment), classifier, session, report);
     report.holes.push(...holes.map((hole) => `${file}: ${hole}`));
     for (const reset of ['reset session authorization', 'reset role', 'discard all']) await session.run(reset);
   }
@@ -50,14 +50,14 @@ export async function runSuite(
 
 async function runFile(
   statements: readonly ScriptStatement[],
-  judge: SqlJudge,
+  classifier: SqlClassifier,
   session: WatchedSession,
   report: SuiteReport,
 ): Promise<string[]> {
   const holes: string[] = [];
   let before: string | null = null;
   for (const { text, data } of statements) {
-    const verdict = await judge.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 0 });
+    const verdict = await classifier.classify(text, { dialect: 'postgresql', statementTimeoutSecs: 0 });
     count(report, verdict);
     const read = readOf(verdict);
     if (read !== null) {
@@ -101,7 +101,7 @@ function classOf({ read, write, ddl }: { read: boolean; write: boolean; ddl: boo
   return write && ddl ? 'write+ddl' : write ? 'write' : 'ddl';
 }
 
-/** The single query of a read, as the judge cut it out; null for everything else. */
+/** The single query of a read, as the classifier cut it out; null for everything else. */
 function readOf(verdict: Verdict): Read | null {
   if (verdict.verdict !== 'accepted' || !verdict.read) return null;
   const [only, ...more] = verdict.statements;
@@ -109,7 +109,7 @@ function readOf(verdict: Verdict): Read | null {
   return only?.class === 'read' && more.length === 0 ? { ...only, tables } : null;
 }
 
-export interface Read extends Pick<JudgedStatement, 'text' | 'kind'> {
+export interface Read extends Pick<ClassifiedStatement, 'text' | 'kind'> {
   tables: readonly string[];
 }
 

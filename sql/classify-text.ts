@@ -1,11 +1,11 @@
-import type { Dialect, JudgedStatement } from '../domain/statement.js';
+import type { ClassifiedStatement, Dialect } from '../domain/statement.js';
 import type { FormLimits } from './form.js';
 import { findAmbiguity } from './lexical-check.js';
-import { judgeStatement } from './postgres/judge-statement.js';
+import { classifyStatement } from './postgres/classify-statement.js';
 import type { ParsedStatement, Parser } from './postgres/parser.js';
 import { redactPostgresql } from './postgres/redact.js';
 import {
-  type JudgeOptions,
+  type ClassifyOptions,
   notUnderstood,
   type Refused,
   refused,
@@ -18,7 +18,7 @@ import {
 export const maxTextBytes = 1_048_576;
 const maxStatements = 100;
 
-/** The statements of a text, each ready to be judged, or the reason why the text is not understood. */
+/** The statements of a text, each ready to be classified, or the reason why the text is not understood. */
 export type CutText =
   | {
       readonly ok: true;
@@ -29,7 +29,7 @@ export type CutText =
   | { readonly ok: false; readonly message: string };
 
 /** The verdict of section 2 for a text that `cut` splits, by the checks SQ-8 to SQ-15 in order. Pure, except for the health of a parser. */
-export function judgeText(cut: (text: string) => CutText, text: string, options: JudgeOptions): Verdict {
+export function classifyText(cut: (text: string) => CutText, text: string, options: ClassifyOptions): Verdict {
   const early = checkText(text);
   if (early !== null) return early;
   const ambiguity = options.dialect === null ? findAmbiguity(text) : null;
@@ -38,13 +38,13 @@ export function judgeText(cut: (text: string) => CutText, text: string, options:
   if (!pieces.ok) return notUnderstood(pieces.message);
   if (pieces.statements.length === 0) return { verdict: 'empty' };
   if (pieces.statements.length > maxStatements) return refused(`more than ${maxStatements} statements`);
-  const judged: StatementVerdict[] = [];
-  for (const judge of pieces.statements) {
-    const one = judge(options);
-    if ('verdict' in one) return pieces.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
-    judged.push(one);
+  const classified: StatementVerdict[] = [];
+  for (const classify of pieces.statements) {
+    const one = classify(options);
+    if ('verdict' in one) return pieces.statements.length > 1 ? atStatement(one, classified.length + 1) : one;
+    classified.push(one);
   }
-  const verdict = judgeBatch(judged);
+  const verdict = classifyBatch(classified);
   return options.redact && verdict.verdict === 'accepted' ? { ...verdict, redacted: pieces.redact() ?? unparsable } : verdict;
 }
 
@@ -54,7 +54,7 @@ export function cutPostgresql(parser: Parser, text: string, dialect: Dialect | n
   if (!parsed.ok) return parsed;
   const bytes = Buffer.from(text);
   const statements = parsed.statements.map(
-    (statement) => (limits: FormLimits) => judgeStatement(statement, sliceOf(bytes, statement), limits),
+    (statement) => (limits: FormLimits) => classifyStatement(statement, sliceOf(bytes, statement), limits),
   );
   return { ok: true, statements, redact: () => redactPostgresql(parser, parsed.statements, text, dialect) };
 }
@@ -80,8 +80,8 @@ function atStatement(one: Refused, number: number): Refused {
   return { ...one, reason: `${one.reason} (statement ${number})` };
 }
 
-function judgeBatch(judged: readonly StatementVerdict[]): Verdict {
-  const statements = judged.map(({ statement }) => statement);
+function classifyBatch(classified: readonly StatementVerdict[]): Verdict {
+  const statements = classified.map(({ statement }) => statement);
   const write = statements.some((each) => each.class.startsWith('write'));
   const ddl = statements.some((each) => each.class.endsWith('ddl'));
   const read = !write && !ddl;
@@ -93,15 +93,15 @@ function judgeBatch(judged: readonly StatementVerdict[]): Verdict {
     read,
     write,
     ddl,
-    destructive: judged.some((each) => each.destructive),
+    destructive: classified.some((each) => each.destructive),
     statementType: statements.find((each) => each.class !== 'setting')?.type ?? 'SELECT',
     statements,
-    facts: judged.map(({ facts }) => facts),
+    facts: classified.map(({ facts }) => facts),
   };
 }
 
 /** SQ-60 to SQ-62. */
-function findBatchProblem(statements: readonly JudgedStatement[], read: boolean): string | null {
+function findBatchProblem(statements: readonly ClassifiedStatement[], read: boolean): string | null {
   const settings = statements.filter((each) => each.class === 'setting').length;
   const firstOther = statements.findIndex((each) => each.class !== 'setting');
   if (firstOther !== -1 && firstOther < settings) return 'settings must come before all other statements';

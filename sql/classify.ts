@@ -1,22 +1,22 @@
 import type { Dialect } from '../domain/statement.js';
+import { type ClassifierThread, createClassifierThread, type ThreadAnswer, type ThreadLimits } from './classifier-thread.js';
+import { maxTextBytes } from './classify-text.js';
 import { type Answer, createEngine, type Task } from './engine.js';
-import { maxTextBytes } from './judge-text.js';
-import { createJudgeThread, type JudgeThread, type ThreadAnswer, type ThreadLimits } from './judge-thread.js';
 import type { MigrationText, MigrationVerdict, ReviewedVerdict } from './migration-text.js';
 import type { ReservedNames } from './reserved-table.js';
-import { type JudgeOptions, notUnderstood, unparsable, type Verdict } from './verdict.js';
+import { type ClassifyOptions, notUnderstood, unparsable, type Verdict } from './verdict.js';
 
 export type { MigrationText, MigrationVerdict } from './migration-text.js';
-export type { JudgeOptions, Verdict } from './verdict.js';
+export type { ClassifyOptions, Verdict } from './verdict.js';
 
-export interface SqlJudge {
+export interface SqlClassifier {
   /**
    * The verdict of sql-safety.md for any text; never throws. The same input gives the same verdict everywhere (SQ-I5), except when too many long
    * texts wait or no thread starts, which `busy` reports. Waiting callers take turns; `caller` may be any name.
    */
-  judge(text: string, options: JudgeOptions, caller?: string): Promise<Verdict>;
+  classify(text: string, options: ClassifyOptions, caller?: string): Promise<Verdict>;
   /** The statements of a bundle's migrations, or the first text that AP-22 or MI-16 refuses; never throws. */
-  judgeMigrations(
+  classifyMigrations(
     texts: readonly MigrationText[],
     dialect: Dialect | null,
     caller?: string,
@@ -31,7 +31,7 @@ export interface SqlJudge {
 }
 
 /**
- * Longest PostgreSQL text judged on the caller's thread: the worst case (one operator of 2,000 characters) takes 10 ms; twice the length takes 37 ms.
+ * Longest PostgreSQL text classified on the caller's thread: the worst case (one operator of 2,000 characters) takes 10 ms; twice the length takes 37 ms.
  */
 const maxLocalBytes = 2_048;
 
@@ -42,19 +42,19 @@ const mysqlRoom = { total: 512, perCaller: 128 };
  * Loads the PostgreSQL grammar once. Longer PostgreSQL texts go to a thread of their own. MySQL texts of any length go to another thread, because
  * even a short one can break a parser (SQ-7). Each thread starts with its first text. The default limits of both suit a server with many callers.
  */
-export async function createSqlJudge(limits: Partial<ThreadLimits> = {}): Promise<SqlJudge> {
+export async function createSqlClassifier(limits: Partial<ThreadLimits> = {}): Promise<SqlClassifier> {
   const threads: Threads = {
     own: await createEngine(),
-    long: createJudgeThread('postgresql', limits),
-    mysql: createJudgeThread('mysql', { ...mysqlRoom, ...limits }),
+    long: createClassifierThread('postgresql', limits),
+    mysql: createClassifierThread('mysql', { ...mysqlRoom, ...limits }),
   };
   return {
-    judge: async (text, options, caller = '') => {
-      const asked = await ask(threads, { kind: 'judge', text, options }, caller);
+    classify: async (text, options, caller = '') => {
+      const asked = await ask(threads, { kind: 'classify', text, options }, caller);
       if (!asked.ok) return asked.busy ? { ...notUnderstood(asked.why), busy: true } : notUnderstood(asked.why);
       return isVerdict(asked.answer) ? asked.answer : notUnderstood('no verdict');
     },
-    judgeMigrations: async (texts, dialect, caller = '', names = {}) => {
+    classifyMigrations: async (texts, dialect, caller = '', names = {}) => {
       const verdict = await askBundle(threads, { kind: 'migrations', texts, dialect, names, review: false }, caller);
       return verdict.ok && 'reviewed' in verdict ? noVerdict : verdict;
     },
@@ -72,11 +72,11 @@ export async function createSqlJudge(limits: Partial<ThreadLimits> = {}): Promis
   };
 }
 
-/** Who may judge a text: the caller's own thread, or one of two others. */
+/** Who may classify a text: the caller's own thread, or one of two others. */
 interface Threads {
   own: (task: Task) => Promise<Answer>;
-  long: JudgeThread;
-  mysql: JudgeThread;
+  long: ClassifierThread;
+  mysql: ClassifierThread;
 }
 
 async function ask({ own, long, mysql }: Threads, task: Task, caller: string): Promise<ThreadAnswer> {
@@ -99,9 +99,9 @@ async function askBundle(threads: Threads, task: Task, caller: string): Promise<
 
 const noVerdict = { ok: false, at: 0, key: 'sql', reason: 'no verdict' } as const;
 
-/** Whether the thread with the second parser judges the task. */
+/** Whether the thread with the second parser classifies the task. */
 const isForMysql = (task: Task): boolean =>
-  (task.kind === 'judge' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
+  (task.kind === 'classify' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
 
 const bytesOf = (texts: readonly MigrationText[]): number => texts.reduce((sum, { sql }) => sum + Buffer.byteLength(sql), 0);
 

@@ -6,10 +6,10 @@ export type ThreadAnswer = { ok: true; answer: Answer } | Failed;
 export interface Failed {
   ok: false;
   why: string;
-  /** The text was not judged because too many are waiting. */
+  /** The text was not classified because too many are waiting. */
   busy?: true;
 }
-export interface JudgeThread {
+export interface ClassifierThread {
   /** Runs the task on the thread, one at a time, callers taking turns. A task that exceeds its time or crashes the thread fails alone (SQ-7). */
   run(task: Task, caller: string): Promise<ThreadAnswer>;
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export interface Report {
   /** The thread asks to be replaced before the next task. */
   worn: boolean;
 }
-/** Which texts the thread judges: it loads only their parsers. */
+/** Which texts the thread classifies: it loads only their parsers. */
 export type ThreadFor = 'postgresql' | 'mysql';
 export interface ThreadLimits {
   /** Time for one text (SQ-7). */
@@ -38,7 +38,7 @@ export interface ThreadLimits {
 /** 64 waiting texts of 1 MiB hold 64 MiB. Each caller with a worst-case text delays the others by 2 s. */
 const defaultLimits: ThreadLimits = { textMs: 2_000, bundleMs: 6_000, startMs: 10_000, waitMs: 20_000, total: 64, perCaller: 16 };
 
-const busy: Failed = { ok: false, why: 'too many texts are being judged', busy: true };
+const busy: Failed = { ok: false, why: 'too many texts are being classified', busy: true };
 
 interface Waiting {
   task: Task;
@@ -47,27 +47,29 @@ interface Waiting {
 }
 
 /** The first task starts the thread; it is replaced after a failure. */
-export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits> = {}): JudgeThread {
+export function createClassifierThread(dialects: ThreadFor, given: Partial<ThreadLimits> = {}): ClassifierThread {
   const limits = { ...defaultLimits, ...given };
-  const judging = createFairQueue<Waiting>(limits);
-  // A text is redacted after it was judged, for a call that is already running. The judging limits therefore bound these too.
+  const classifying = createFairQueue<Waiting>(limits);
+  // A text is redacted after it was classified, for a call that is already running. The limits of classifying therefore bound these too.
   const redacting = createFairQueue<Waiting>({ total: Number.POSITIVE_INFINITY, perCaller: Number.POSITIVE_INFINITY });
-  const next = () => redacting.next() ?? judging.next();
-  const thread = new ReplacedThread(judges, limits);
+  const next = () => redacting.next() ?? classifying.next();
+  const thread = new ReplacedThread(dialects, limits);
   let working = false;
   const work = async (): Promise<void> => {
     if (working) return;
     working = true;
     for (let one = next(); one !== undefined; one = next()) {
       const late = performance.now() - one.since > limits.waitMs;
-      one.resolve(late ? busy : await thread.run(one.task).catch(() => ({ ok: false, why: 'the judging thread failed' })));
+      one.resolve(
+        late ? busy : await thread.run(one.task).catch(() => ({ ok: false, why: 'the thread of the classifier failed' })),
+      );
     }
     working = false;
   };
   return {
     run: (task, caller) =>
       new Promise((resolve) => {
-        const queue = task.kind === 'redact' ? redacting : judging;
+        const queue = task.kind === 'redact' ? redacting : classifying;
         queue.add(caller, { task, since: performance.now(), resolve })?.resolve(busy);
         void work();
       }),
@@ -77,22 +79,22 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
 
 /** One thread after another: the next one starts with the first task after the last one failed or was worn. */
 class ReplacedThread {
-  readonly #judges: ThreadFor;
+  readonly #dialects: ThreadFor;
   readonly #limits: ThreadLimits;
   #worker: Worker | null = null;
   #closed = false;
 
-  constructor(judges: ThreadFor, limits: ThreadLimits) {
-    this.#judges = judges;
+  constructor(dialects: ThreadFor, limits: ThreadLimits) {
+    this.#dialects = dialects;
     this.#limits = limits;
   }
 
   async run(task: Task): Promise<ThreadAnswer> {
-    if (this.#closed) return { ok: false, why: 'the judge is closed', busy: true };
+    if (this.#closed) return { ok: false, why: 'the classifier is closed', busy: true };
     const running = this.#worker ?? (await this.#start());
     if (running === null) {
       await this.#stop();
-      return { ok: false, why: 'the judging thread does not start', busy: true };
+      return { ok: false, why: 'the thread of the classifier does not start', busy: true };
     }
     // The thread keeps the process alive only while it works.
     running.ref();
@@ -100,7 +102,7 @@ class ReplacedThread {
     const report = await receive(running, task.kind === 'migrations' ? this.#limits.bundleMs : this.#limits.textMs);
     if (report === null) {
       await this.#stop();
-      return { ok: false, why: 'judging took too long or too much memory' };
+      return { ok: false, why: 'classifying took too long or too much memory' };
     }
     running.unref();
     if (report.worn) await this.#stop();
@@ -113,7 +115,7 @@ class ReplacedThread {
   }
 
   async #start(): Promise<Worker | null> {
-    const starting = startWorker(this.#judges);
+    const starting = startWorker(this.#dialects);
     this.#worker = starting;
     starting.once('exit', () => {
       if (this.#worker === starting) this.#worker = null;
@@ -142,12 +144,12 @@ function receive(worker: Worker, timeoutMs: number): Promise<Report | null> {
   });
 }
 
-/** A build puts `judge-worker.js` beside the file that this code is bundled into. */
-function startWorker(judges: ThreadFor): Worker {
-  const file = import.meta.url.endsWith('.ts') ? './judge-worker-source.mjs' : './judge-worker.js';
-  const options = { name: 'sql-judge', workerData: judges, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 512 } };
+/** A build puts `classifier-worker.js` beside the file that this code is bundled into. */
+function startWorker(dialects: ThreadFor): Worker {
+  const file = import.meta.url.endsWith('.ts') ? './classifier-worker-source.mjs' : './classifier-worker.js';
+  const options = { name: 'sql-classifier', workerData: dialects, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 512 } };
   const worker = new Worker(new URL(file, import.meta.url), options);
   // An error is followed by `exit`, which `receive` waits for. A thread that cannot start is a fault of the installation.
-  worker.on('error', (error) => process.emitWarning(`a thread that judges SQL texts ended: ${error.message}`));
+  worker.on('error', (error) => process.emitWarning(`a thread that classifies SQL texts ended: ${error.message}`));
   return worker;
 }

@@ -1,21 +1,22 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../../sql/classify.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 
-/** One judge of PostgreSQL texts for the tests of a file. */
-export function useJudge(): void {
+/** One classifier of PostgreSQL texts for the tests of a file. */
+export function useClassifier(): void {
   beforeAll(async () => {
-    sql = await createSqlJudge();
+    sql = await createSqlClassifier();
   });
   afterAll(() => sql.close());
 }
 
-export const judge = (text: string): Promise<Verdict> => sql.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+export const classify = (text: string): Promise<Verdict> =>
+  sql.classify(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
 
 /** Class as the tables of sql-safety.md name it; what is refused by its reason. */
 export async function said(text: string): Promise<string> {
-  const verdict = await judge(text);
+  const verdict = await classify(text);
   if (verdict.verdict === 'empty') return 'empty';
   if (verdict.verdict === 'refused') return `${verdict.reason.split(':')[0]}${verdict.hint === null ? '' : ' (M)'}`;
   return [...new Set(verdict.statements.map((each) => each.class))].join(' ');

@@ -1,4 +1,4 @@
-import type { JudgedStatement, StatementClass } from '../../domain/statement.js';
+import type { ClassifiedStatement, StatementClass } from '../../domain/statement.js';
 import type { FormLimits } from '../form.js';
 import { refuseFor } from '../reasons.js';
 import type { Refused, StatementVerdict } from '../verdict.js';
@@ -10,8 +10,8 @@ import { mysqlFormOf } from './forms.js';
 import { reservedInTokens } from './reserved-table.js';
 import type { MysqlStatement } from './statement.js';
 
-/** Judges one MySQL statement whose exact slice is `text` (SQ-70 to SQ-73). */
-export function judgeMysqlStatement(statement: MysqlStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
+/** Classifies one MySQL statement whose exact slice is `text` (SQ-70 to SQ-73). */
+export function classifyMysqlStatement(statement: MysqlStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
   const reserved = reservedInTokens(statement.tokens, limits);
   if (reserved !== null) return refuseFor('reserved_table', reserved);
   const form = mysqlFormOf(statement, limits);
@@ -20,15 +20,15 @@ export function judgeMysqlStatement(statement: MysqlStatement, text: string, lim
   const into = form.kind === 'setting' ? null : strayInto(statement, found.into, form.verbAt);
   if (into !== null) return refuseFor(into === 'file' ? 'server files or client data' : 'session state', 'INTO');
   if (found.procedure && form.kind !== 'show' && form.class !== 'ddl') return refuseFor('not understood', 'PROCEDURE');
-  const judged = judgedOf(statement, text, form, found);
+  const classified = classifiedOf(statement, text, form, found);
   return {
     destructive: form.destructive === true,
-    facts: { ...mysqlFactsOf(statement, form, found), ddl: judged.class.endsWith('ddl') },
-    statement: judged,
+    facts: { ...mysqlFactsOf(statement, form, found), ddl: classified.class.endsWith('ddl') },
+    statement: classified,
   };
 }
 
-function judgedOf(statement: MysqlStatement, text: string, form: MysqlForm, found: MysqlFindings): JudgedStatement {
+function classifiedOf(statement: MysqlStatement, text: string, form: MysqlForm, found: MysqlFindings): ClassifiedStatement {
   const returning = statement.tokens.some(
     ({ upper, dotted }, at) => upper === 'RETURNING' && !dotted && statement.depths[at] === 0,
   );

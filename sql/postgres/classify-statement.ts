@@ -9,8 +9,8 @@ import { type Findings, findIn } from './findings.js';
 import { formOf } from './forms.js';
 import type { ParsedStatement } from './parser.js';
 
-/** Judges one parsed statement whose exact slice is `text` (SQ-20 to SQ-51). */
-export function judgeStatement(parsed: ParsedStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
+/** Classifies one parsed statement whose exact slice is `text` (SQ-20 to SQ-51). */
+export function classifyStatement(parsed: ParsedStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
   const { tag, body } = taggedOf(parsed.tree);
   const reserved = reservedIn(stringsOf(body), limits);
   if (reserved !== null) return refuseFor('reserved_table', reserved);

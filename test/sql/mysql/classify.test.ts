@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
+import { createSqlClassifier, type SqlClassifier, type Verdict } from '../../../sql/classify.js';
 import { unhurried } from '../../support/unhurried.js';
 
-let sql: SqlJudge;
+let sql: SqlClassifier;
 beforeAll(async () => {
-  sql = await createSqlJudge(unhurried);
+  sql = await createSqlClassifier(unhurried);
 });
 afterAll(() => sql.close());
 
-const judge = (text: string): Promise<Verdict> => sql.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+const classify = (text: string): Promise<Verdict> => sql.classify(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
 
 async function classOf(text: string): Promise<string> {
-  const verdict = await judge(text);
+  const verdict = await classify(text);
   return verdict.verdict === 'accepted' ? verdict.statements.map((each) => each.class).join(',') : verdict.verdict;
 }
 
@@ -49,18 +49,18 @@ describe('what the agent needs of a MySQL statement (SQ-71)', () => {
     ['SET SESSION time_zone = SYSTEM', 'setting', 'setting', 'SELECT', false, false, false],
   ])('%s', async (text, kind, statementClass, type, producesRows, countsRows, explainable) => {
     const flags = { producesRows, countsRows, outsideTransaction: false, explainable };
-    expect(await judge(text)).toMatchObject({ statements: [{ text, kind, class: statementClass, type, ...flags }] });
+    expect(await classify(text)).toMatchObject({ statements: [{ text, kind, class: statementClass, type, ...flags }] });
   });
 
   it('calls DROP and TRUNCATE destructive (SQ-72)', async () => {
     for (const text of ['DROP TABLE t', 'DROP VIEW v', 'DROP INDEX i ON t', 'TRUNCATE t'])
-      expect(await judge(text)).toMatchObject({ destructive: true });
+      expect(await classify(text)).toMatchObject({ destructive: true });
     for (const text of ['CREATE TABLE t (a int)', 'RENAME TABLE a TO b', 'DELETE FROM t'])
-      expect(await judge(text)).toMatchObject({ destructive: false });
+      expect(await classify(text)).toMatchObject({ destructive: false });
   });
 
   it('cuts statements from the first token to the last (SQ-6)', async () => {
-    const verdict = await judge('/* ü; */ DELETE FROM t WHERE a = \'ä;😀\' ; -- ;\n;INSERT INTO `t;` VALUES ("\\";") # ;\n ;');
+    const verdict = await classify('/* ü; */ DELETE FROM t WHERE a = \'ä;😀\' ; -- ;\n;INSERT INTO `t;` VALUES ("\\";") # ;\n ;');
     if (verdict.verdict !== 'accepted') throw new Error(JSON.stringify(verdict));
     expect(verdict.statements.map((each) => each.text)).toEqual([
       "DELETE FROM t WHERE a = 'ä;😀'",
@@ -158,7 +158,7 @@ describe('refusals on MySQL (SQ-73)', () => {
     ['IF 1 THEN SELECT 1; END IF', 'not understood'],
     ['THIS IS NOT SQL', 'not understood'],
   ])('refuses %s for %s', async (text, reason) => {
-    expect(await judge(text)).toMatchObject({ verdict: 'refused', reason: expect.stringMatching(new RegExp(`^${reason}: `)) });
+    expect(await classify(text)).toMatchObject({ verdict: 'refused', reason: expect.stringMatching(new RegExp(`^${reason}: `)) });
   });
 
   it.each([
@@ -180,15 +180,15 @@ describe('refusals on MySQL (SQ-73)', () => {
     "SELECT 'a\\'",
     'SELECT `a\\`b`',
   ])('does not guess what %j is (SQ-4, SQ-70)', async (text) => {
-    expect(await judge(text)).toMatchObject({ verdict: 'refused', reason: expect.stringMatching(/^not understood: /) });
+    expect(await classify(text)).toMatchObject({ verdict: 'refused', reason: expect.stringMatching(/^not understood: /) });
   });
 
   it('leaves an empty text empty (SQ-9, SQ-12)', async () => {
-    for (const text of ['', ' \n', '-- x', '# x', '/* x */;;']) expect(await judge(text)).toEqual({ verdict: 'empty' });
+    for (const text of ['', ' \n', '-- x', '# x', '/* x */;;']) expect(await classify(text)).toEqual({ verdict: 'empty' });
   });
 
   it('gives the reason of the first refused statement (SQ-14)', async () => {
-    expect(await judge('DELETE FROM t; GRANT x TO y; COMMIT')).toMatchObject({ reason: 'privileges: GRANT (statement 2)' });
+    expect(await classify('DELETE FROM t; GRANT x TO y; COMMIT')).toMatchObject({ reason: 'privileges: GRANT (statement 2)' });
   });
 });
 
@@ -227,6 +227,6 @@ describe('settings of MySQL (SQ-50, SQ-51)', () => {
     ['constructor = 1', false],
     ['', false],
   ])('SET %s is allowed: %s', async (assignment, allowed) => {
-    expect((await judge(`SET ${assignment}`)).verdict).toBe(allowed ? 'accepted' : 'refused');
+    expect((await classify(`SET ${assignment}`)).verdict).toBe(allowed ? 'accepted' : 'refused');
   });
 });
