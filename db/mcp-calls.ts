@@ -10,6 +10,8 @@ export interface NewCall extends McpCallKey {
   /** JSON text. */
   rpcId: string;
   streams: boolean;
+  /** Digest of the rights with which it is made. */
+  rights: string;
 }
 
 /** Calls of one session that are answered as a stream, at once. */
@@ -44,12 +46,12 @@ export async function beginCall(
 }
 
 /** False if the id is in use, the session has enough streams, or it has ended. */
-async function insertCall(db: Queryable, { id, sessionId, rpcId, streams }: NewCall): Promise<boolean> {
+async function insertCall(db: Queryable, { id, sessionId, rpcId, streams, rights }: NewCall): Promise<boolean> {
   const rows = await db.query(
-    `insert into mcp_calls (id, session_id, rpc_id, streams) select $1::uuid, s.id, $3::text, $4::boolean from mcp_sessions s
+    `insert into mcp_calls (id, session_id, rpc_id, streams, rights) select $1::uuid, s.id, $3::text, $4::boolean, $5::text from mcp_sessions s
      where s.id = $2 and (not $4::boolean or (select count(*) from mcp_calls c where c.session_id = $2 and c.ended_at is null and c.streams) < ${maxStreams})
      for key share on conflict (session_id, rpc_id) where ended_at is null do nothing returning 1`,
-    [id, sessionId, rpcId, streams],
+    [id, sessionId, rpcId, streams, rights],
   );
   return rows.length > 0;
 }
@@ -156,6 +158,8 @@ export async function dropEnded(db: Queryable, sessionId: string): Promise<void>
 
 export interface StreamNews {
   rpcId: string;
+  /** As of `NewCall`; null if an older server began the call. */
+  rights: string | null;
   lastSeq: number;
   ended: boolean;
   dead: boolean;
@@ -168,7 +172,7 @@ const eventsAtOnce = 4;
 /** A stream of the session and its next events after `seq`. Undefined if there is none. */
 export async function readStream(db: Queryable, { id, sessionId }: McpCallKey, seq: number): Promise<StreamNews | undefined> {
   const rows = await db.query<Omit<StreamNews, 'events'> & { seq: number | null; message: string | null }>(
-    `select c.rpc_id as "rpcId", c.last_seq as "lastSeq", c.ended_at is not null as ended, ${isDead('c')} as dead, e.seq, e.message
+    `select c.rpc_id as "rpcId", c.rights, c.last_seq as "lastSeq", c.ended_at is not null as ended, ${isDead('c')} as dead, e.seq, e.message
      from mcp_calls c left join lateral (
        select seq, message from mcp_events where call_id = c.id and seq > $3 order by seq limit ${eventsAtOnce}
      ) as e on true where c.id = $1 and c.session_id = $2 and c.streams order by e.seq`,
@@ -177,8 +181,8 @@ export async function readStream(db: Queryable, { id, sessionId }: McpCallKey, s
   const [first] = rows;
   if (first === undefined) return undefined;
   const events = rows.flatMap(({ seq, message }) => (seq === null || message === null ? [] : [{ seq, message }]));
-  const { rpcId, lastSeq, ended, dead } = first;
-  return { rpcId, lastSeq, ended, dead, events };
+  const { rpcId, rights, lastSeq, ended, dead } = first;
+  return { rpcId, rights, lastSeq, ended, dead, events };
 }
 
 /** Calls whose process died, for a round that answers them (MC-24). */

@@ -339,6 +339,7 @@ create table mcp_calls (
   bytes bigint default 0 not null,
   alive_at timestamp(3) with time zone default clock_timestamp() not null,
   ended_at timestamp(3) with time zone,
+  rights text,
   constraint mcp_calls_pkey PRIMARY KEY (id)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX mcp_calls_alive ON mcp_calls (alive_at) WHERE (ended_at IS NULL);

@@ -3,11 +3,13 @@ import { limitDatabaseWork } from '../../db/call-limit.js';
 import { beginCall, dropEnded, endCall, endPlainCall, type McpCallKey, maxStreams, signOfLife } from '../../db/mcp-calls.js';
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
+import type { Caller } from '../../domain/caller.js';
 import { notFound, refusal } from '../../domain/errors.js';
 import { interruptedText } from '../../domain/mcp-texts.js';
 import { createBell } from '../../lib/bell.js';
 import { sleep } from '../../lib/sleep.js';
 import type { Services } from '../context.js';
+import { rightsOf } from './rights.js';
 import type { RpcId } from './rpc.js';
 
 /** Another process takes this one for dead after 15 s of silence (MC-24). */
@@ -28,11 +30,20 @@ export interface Flight {
   endPlain(): Promise<boolean>;
 }
 
+interface Beginning {
+  session: McpSession;
+  caller: Caller;
+  rpcId: RpcId;
+  streams: boolean;
+}
+
 /** Begins a call in its session. Throws 409 for an id in flight, 429 for too many streams, 404 if the session has just ended. */
-export async function begin(services: Services, session: McpSession, rpcId: RpcId, streams: boolean): Promise<McpCallKey> {
+export async function begin(services: Services, call: Beginning): Promise<McpCallKey> {
+  const { session, caller, rpcId, streams } = call;
   const key = { id: randomUUID(), sessionId: session.id };
   const { replayBufferSize: buffer } = services.config().mcp;
-  const begun = await beginCall(services.database, { ...key, rpcId, streams }, { interrupted: interruptedText, buffer });
+  const made = { ...key, rpcId, streams, rights: rightsOf(caller) };
+  const begun = await beginCall(services.database, made, { interrupted: interruptedText, buffer });
   if (begun === 'gone') throw notFound('mcp_session');
   if (begun === 'in_flight') throw refusal('mcp.conflict', 'a call with this id is in flight', 'use a new id for each call');
   if (begun === 'begun') return key;

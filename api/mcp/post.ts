@@ -97,7 +97,7 @@ async function inFull(context: BareContext, request: RpcRequest): Promise<Reply>
 async function answered(context: BareContext, request: RpcRequest): Promise<string | null> {
   const { services, session, call } = context;
   if (session === null) return answer(context, request, null);
-  const key = await begin(services, session, request.id, false);
+  const key = await begin(services, { session, caller: call.caller, rpcId: request.id, streams: false });
   return fly(services, key, async (flight) => {
     const text = await answer({ ...context, signal: AbortSignal.any([call.signal, flight.signal]) }, request, null);
     return (await flight.endPlain()) ? text : null;
@@ -108,7 +108,7 @@ async function answered(context: BareContext, request: RpcRequest): Promise<stri
 async function streamed(context: BareContext, request: RpcRequest, commentMs: number): Promise<Reply> {
   const { services, session, call } = context;
   if (session === null) throw new Error('a stream belongs to a session');
-  const key = await begin(services, session, request.id, true);
+  const key = await begin(services, { session, caller: call.caller, rpcId: request.id, streams: true });
   services.metrics.mcpStreams.inc();
   services.errands.run(async () => {
     try {

@@ -1,16 +1,18 @@
 import { readStream } from '../../db/mcp-calls.js';
 import { deleteSession } from '../../db/mcp-sessions.js';
-import { invalid, notFound, refusal } from '../../domain/errors.js';
+import type { Caller } from '../../domain/caller.js';
+import { forbidden, invalid, notFound, refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import { eventStream } from '../http/event-stream.js';
 import { empty, type Reply } from '../http/reply.js';
 import type { HttpCall } from './context.js';
 import { checkAcceptOfGet, single, versionOf } from './headers.js';
+import { rightsOf } from './rights.js';
 import { sessionOf } from './session.js';
 import { streamOf } from './stream.js';
 
-/** `GET /mcp`: continues a stream after the event that the client has (MC-I2). */
+/** `GET /mcp`: continues a stream after the event that the client has (MC-I2), for callers with the rights of the call (MC-21). */
 export async function resumeStream(call: HttpCall, services: Services, commentMs: number): Promise<Reply> {
   const { headers } = call.sender.request;
   checkAcceptOfGet(headers);
@@ -24,10 +26,16 @@ export async function resumeStream(call: HttpCall, services: Services, commentMs
   const key = { id: from.stream, sessionId: session.id };
   const news = await readStream(services.database, key, from.seq);
   if (news === undefined || from.seq > news.lastSeq) throw notFound('mcp_stream');
+  const checkRights = (caller: Caller) => {
+    if (rightsOf(caller) !== news.rights)
+      throw forbidden('this stream is of a call with other rights: resume it with the token that made the call');
+  };
+  checkRights(call.caller);
   const next = news.events[0]?.seq;
   const hasGap = next === undefined ? from.seq < news.lastSeq : next !== from.seq + 1;
   if (hasGap) throw notFound('mcp_stream');
-  const events = streamOf(services, key, { after: from.seq, recheck: call.recheck, commentMs });
+  const recheck = async () => checkRights(await call.recheck());
+  const events = streamOf(services, key, { after: from.seq, recheck, commentMs });
   return eventStream(events);
 }
 

@@ -50,6 +50,30 @@ describe('a stream (MC-22)', () => {
     expect(events[1]?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'approved' } } });
   });
 
+  it('is read on only with the rights of its call, not with every token of its user (MC-21, MC-I5)', async () => {
+    const { lead } = await api.createUsers({ lead: { roles: ['requester', 'approver'] } });
+    const strong = mcpCalls(api, lead!);
+    const session = await strong.open();
+    const id = await calls.created(lead!);
+    const stream = await strong.stream(wait(1, id), session);
+    const opening = await stream.next();
+    await stream.leave();
+    await calls.act(tokens.dba, id, 'reject');
+    const withToken = async (scope_ceiling: object | null) => {
+      const { status, body } = await api.call('POST', '/api/tokens', {
+        token: lead!,
+        body: { subject_id: 'lead', subject_type: 'user', scope_ceiling },
+      });
+      expect(status).toBe(201);
+      return mcpCalls(api, body.token);
+    };
+    const weak = await withToken({ roles: ['approver'] });
+    expect((await weak.resume(opening!.id, session)).status).toBe(403);
+    const equal = await withToken(null);
+    const [event] = await (await equal.resume(opening!.id, session)).rest();
+    expect(event?.data.result.structuredContent.status).toBe('rejected');
+  });
+
   it('a client that left comes back to any server and misses nothing (MC-I2)', async () => {
     const session = await mcp.open();
     const id = await calls.created(tokens.owner);
@@ -133,8 +157,10 @@ describe('a stream (MC-22)', () => {
   it('whose process died is answered once, by whoever notices (MC-24)', async () => {
     const session = await mcp.open();
     const id = '11111111-2222-4333-8444-555555555555';
+    await (await mcp.stream({ id: 6, method: 'ping' }, session)).rest();
     await calls.sql(
-      `insert into mcp_calls (id, session_id, rpc_id, streams, alive_at) values ($1, $2, '7', true, clock_timestamp() - interval '16 s')`,
+      `insert into mcp_calls (id, session_id, rpc_id, streams, rights, alive_at)
+       select $1, session_id, '7', true, rights, clock_timestamp() - interval '16 s' from mcp_calls where session_id = $2`,
       [id, session['mcp-session-id']],
     );
     const both = await Promise.all([mcp.resume(`${id}:0`, session), there.resume(`${id}:0`, session)]);

@@ -27,7 +27,7 @@ async function session(): Promise<string> {
 }
 
 const begin = (sessionId: string, rpcId: string, streams: boolean, id: string = randomUUID()) =>
-  beginCall(database, { id, sessionId, rpcId, streams }, interruption);
+  beginCall(database, { id, sessionId, rpcId, streams, rights: 'all' }, interruption);
 
 const rows = (sessionId: string) =>
   database.query<{ id: string; open: boolean }>('select id, ended_at is null as open from mcp_calls where session_id = $1', [
