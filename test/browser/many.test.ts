@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { copyRequest } from '../../bench/stored-requests.js';
 import { currentConsole } from '../../bin/console.mjs';
@@ -90,9 +90,22 @@ describe.skipIf(browser === null)('an inbox with 1,000 requests', () => {
     expect(found.size).toBe(many);
   });
 
-  async function ask(number: number): Promise<string> {
-    const body = { database: 'shop', environment: 'production', detail: `select ${number}`, reason: 'one of many' };
-    const answer = await api.call('POST', '/api/requests', { token: tokens.alice, body });
+  it('keeps an own open request in sight though more than a page of newer ones have ended', async () => {
+    const dave = await api.createUser('dave', { roles: ['requester'] });
+    await ask(7, { token: dave, environment: 'staging' });
+    const ended = await ask(1, { token: dave });
+    await api.call('POST', `/api/requests/${ended}/reject`, { token: tokens.carol, body: {} });
+    await copyRequest(api.services.database, ended, 101);
+    const { page } = await browser.signIn(api.url, dave);
+    const section = (name: string) => page.getByRole('region', { name });
+    await section('Ended lately').getByRole('link', { name: 'select 101' }).waitFor();
+    expect(await subjects(section('Your open requests'))).toEqual(['select 7']);
+    expect(await subjects(section('Ended lately'))).toEqual(['select 101', 'select 100', 'select 99', 'select 98', 'select 97']);
+  });
+
+  async function ask(number: number, { token = tokens.alice, environment = 'production' } = {}): Promise<string> {
+    const body = { database: 'shop', environment, detail: `select ${number}`, reason: 'one of many' };
+    const answer = await api.call('POST', '/api/requests', { token, body });
     expect(answer.status).toBe(201);
     return answer.body.id;
   }
@@ -103,9 +116,9 @@ describe.skipIf(browser === null)('an inbox with 1,000 requests', () => {
   }
 });
 
-const rows = (page: Page) => page.locator('[data-row]');
+const rows = (page: Page | Locator) => page.locator('[data-row]');
 const rowOf = (page: Page, number: number) => page.getByRole('link', { name: `select ${number}`, exact: true });
-const subjects = async (page: Page) => (await rows(page).allTextContents()).map((text) => text.trim());
+const subjects = async (page: Page | Locator) => (await rows(page).allTextContents()).map((text) => text.trim());
 const numbered = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => `select ${from + index}`);
 
 /** Rows out of sight are not laid out then. */
