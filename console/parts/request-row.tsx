@@ -1,5 +1,6 @@
 import { visible } from '../../lib/visible.js';
-import { operationText, subjectOf } from '../format/request-text.js';
+import { changeText } from '../format/change.js';
+import { subjectOf } from '../format/request-text.js';
 import type { Schema } from '../http/client.js';
 import { Badge, Pair, Risk, Status } from './badge.js';
 import { Text } from './text.js';
@@ -30,7 +31,7 @@ export function RequestRow({ request, isMine = false, isToDecide = false }: RowP
         {!isToDecide && <Status of={status} />}
         {emergency && <Badge tone="bad">emergency</Badge>}
         <Risk level={request.risk_level} />
-        <span class="badge plain">{operationText(operation)}</span>
+        <span class="badge plain">{changeText(request)}</span>
         <Pair database={request.database} environment={request.environment} />
         {!isMine && (
           <span>

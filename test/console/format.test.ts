@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { affectedTables, foundText, rowsExpected } from '../../console/format/affected.js';
+import { changeText } from '../../console/format/change.js';
 import { auditFields, requestFields } from '../../console/format/filter-fields.js';
 import { addressOf, filtersIn } from '../../console/format/filters.js';
 import { hiddenIn } from '../../console/format/hidden.js';
@@ -104,6 +105,31 @@ test('a list tells a request by the first line of its SQL that is no comment, a 
   expect(readBundle(JSON.stringify(bundle))?.migrations[1]).toEqual({ version: '2', sql: 'select 1', transactional: false });
   expect(readBundle('[]')?.migrations).toEqual([]);
   expect(readBundle('7')).toBeNull();
+});
+
+test.each([
+  ['create index concurrently on orders (status)', 'schema change'],
+  ['-- drop it\n/* later */ alter table orders add column note text', 'schema change'],
+  ['set lock_timeout = 1; drop view recent;', 'schema change'],
+  ["insert into notes values ('; drop table orders'); truncate notes", 'write and schema change'],
+  ["update notes set text = 'x' where id = 1; -- ; drop table notes", 'write'],
+  ['delete from "a;drop" where id = 1 and created is null', 'write'],
+  ['select * into copies from orders', 'write'],
+])('of what writes, a schema change is called so: %s', (detail, text) => {
+  expect(changeText({ operation: 'execute_dml', detail })).toBe(text);
+});
+
+test('what the risk says of the schema holds whatever the text begins with, and what only reads is a read', () => {
+  const judged = (name: string) => ({ risk: { level: 'Medium', factors: [{ name }] } });
+  const asked = (operation: 'execute_dml' | 'execute_select', name: string) => ({
+    operation,
+    detail: 'select * into copies from orders',
+    context: contextOf(judged(name)),
+  });
+  expect(changeText(asked('execute_dml', 'ddl'))).toBe('schema change');
+  expect(changeText(asked('execute_dml', 'large_table'))).toBe('write');
+  expect(changeText({ operation: 'execute_select', detail: 'show create table orders' })).toBe('read');
+  expect(changeText({ operation: 'migrate_up', detail: '{}' })).toBe('migrate up');
 });
 
 test('the rows that are expected come from the plan, else from the bound or the size of the table', () => {

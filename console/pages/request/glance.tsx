@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { foundText, rowsExpected } from '../../format/affected.js';
-import { operationText } from '../../format/request-text.js';
+import { changeText } from '../../format/change.js';
 import { type Factor, factorText } from '../../format/risk.js';
 import type { Schema } from '../../http/client.js';
 import { Pair, Risk } from '../../parts/badge.js';
@@ -9,14 +9,14 @@ import { When } from '../../parts/when.js';
 
 /** What an approver has to know first: what, where, how many rows, how risky, what was found, who, and why. */
 export function Glance({ request }: { request: Schema['Request'] }) {
-  const { operation, database, environment, context, requester, created_at, reason } = request;
+  const { database, environment, context, requester, created_at, reason } = request;
   const rows = rowsExpected(request);
   const found = foundText(context);
   const factors = (context.risk?.factors ?? []) as Factor[];
   return (
     <section class="glance card" aria-label="At a glance">
       <Fact name="What" more={request.emergency ? 'an emergency' : undefined}>
-        {operationText(operation)}
+        {changeText(request)}
       </Fact>
       <Fact name="Where">
         <Pair database={database} environment={environment} />

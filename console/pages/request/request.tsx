@@ -1,5 +1,5 @@
 import { useCallback } from 'preact/hooks';
-import { operationText } from '../../format/request-text.js';
+import { changeText } from '../../format/change.js';
 import { deadlineOf, turnOf } from '../../format/status.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Badge, Status } from '../../parts/badge.js';
@@ -45,8 +45,8 @@ export function RequestPage({ params }: { params: { id: string } }) {
   );
 }
 
-const titleOf = ({ operation, database, environment }: Schema['Request']) =>
-  `${operationText(operation).replace(/^./, (first) => first.toUpperCase())} on ${database}/${environment}`;
+const titleOf = (request: Schema['Request']) =>
+  `${changeText(request).replace(/^./, (first) => first.toUpperCase())} on ${request.database}/${request.environment}`;
 
 function Lead({ request }: { request: Schema['Request'] }) {
   const turn = turnOf(request, me());
