@@ -1,8 +1,9 @@
+import { expect } from 'vitest';
 import { sleep } from '../../lib/sleep.js';
 import { eventually } from '../support/processes.js';
 import type { Held, Message } from '../support/tripwire.js';
 import type { BothTargets } from './both-targets.js';
-import { waitMs } from './looks.js';
+import { eventTypes, waitMs } from './looks.js';
 import type { Target } from './targets.js';
 import { type Played, stateOf } from './writes.js';
 
@@ -84,6 +85,15 @@ export function agentCalls({ system, targets, wire, writes }: BothTargets) {
       const all = await create();
       await untilAll(all, 'dispatched');
       return { poll, all };
+    },
+    /** Each write ran in one attempt, which was told once. */
+    async expectOneRun(played: readonly Played[]): Promise<void> {
+      for (const one of played) {
+        expect(await stateOf(system, one)).toMatchObject({ outcome: 'committed', applied: 1 });
+        const types = await eventTypes(system, one.id);
+        for (const wanted of ['execution.started', 'execution.completed'])
+          expect(types.filter((type) => type === wanted)).toHaveLength(1);
+      }
     },
     /** How many of these were claimed by a poll. */
     async claimedByPolls(played: readonly Played[]): Promise<number> {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/processes.js';
 import { type AgentCalls, agentCalls, isCall, sleeping } from './agent-calls.js';
 import { type BothTargets, startBothTargets } from './both-targets.js';
-import { endSilentLeases, eventTypes, waitMs } from './looks.js';
+import { endSilentLeases, waitMs } from './looks.js';
 import { type Played, stateOf } from './writes.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-clock-'));
@@ -36,15 +36,6 @@ const createOnEach = async (seconds = 0): Promise<Played[]> => {
   return (await Promise.all(targets.map((target) => writes.createOn(target, 1, sleeping(target, seconds))))).flat();
 };
 
-/** The write ran in one attempt and was told once. */
-async function expectOneRun(all: readonly Played[]): Promise<void> {
-  for (const [index, state] of (await statesOf(all)).entries()) {
-    expect(state).toMatchObject({ outcome: 'committed', applied: 1 });
-    const types = await eventTypes(both.system, all[index]!.id);
-    for (const type of ['execution.started', 'execution.completed']) expect(types.filter((one) => one === type)).toHaveLength(1);
-  }
-}
-
 describe('a network that loses calls and answers of the agent', () => {
   it('AG-50, AP-08, AP-81, AG-I6: a write runs once and its result is told once', async () => {
     await calls.untilPollOnlyOffers();
@@ -56,7 +47,7 @@ describe('a network that loses calls and answers of the agent', () => {
     const all = await createOnEach(2.5);
     await calls.untilAll(all, 'executed');
     await Promise.all(faults);
-    await expectOneRun(all);
+    await calls.expectOneRun(all);
   }, 180_000);
 
   it('AG-81, AG-50, AG-I6: a write that a poll claimed, too', async () => {
@@ -70,7 +61,7 @@ describe('a network that loses calls and answers of the agent', () => {
       ];
       await calls.untilAll(all, 'executed');
       await Promise.all(faults);
-      await expectOneRun(all);
+      await calls.expectOneRun(all);
       claimed = await calls.claimedByPolls(all);
     }
   }, 180_000);
