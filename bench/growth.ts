@@ -5,9 +5,10 @@ import { waitFor } from '../dev/wait-for.js';
 import { sleep } from '../lib/sleep.js';
 import { requestWorkflow } from '../workflows/messages.js';
 import { type Caller, expectStatus } from './caller.js';
+import { closedLoop } from './closed-loop.js';
 import { storeCopies, untilSealed } from './copied-requests.js';
 import { usageDuring, watchedProcesses } from './footprint-of.js';
-import { create } from './requests.js';
+import { create, runSelect } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
@@ -16,8 +17,8 @@ const followWaitMs = 60_000;
 const tables = ['requests', 'executions', 'results', 'audit_events'] as const;
 
 /**
- * `stored` requests in all, of which `waiting` wait for approval, each with its workflow, and `old` are past their retention. Tells how long calls take, memory,
- * sizes and vacuum; then the same calls while the old ones are purged.
+ * `stored` requests in all, of which `waiting` wait for approval, each with its workflow, and `old` are past their retention. Tells how long calls and reads take, memory,
+ * sizes and vacuum, how many reads 8 callers get per second, and the same calls while the old ones are purged.
  */
 export async function growth(
   system: BenchSystem,
@@ -46,6 +47,7 @@ export async function growth(
     after: { calls: many.result, processes: many.usage },
     sizes_mib,
     vacuum_seconds,
+    closed_loop: await closedLoop(system, { warmup }),
     purge: await duringPurge(system),
     vacuum_seconds_after_purge: await vacuum(system),
   };
@@ -66,7 +68,7 @@ async function proveCopies({ database, bob, admin }: BenchSystem): Promise<void>
 
 /** One of each, in turn, until it is over: percentiles in milliseconds. */
 async function callsUntil({ alice, bob }: BenchSystem, isOver: (done: number) => boolean | Promise<boolean>) {
-  const measured: Record<string, number[]> = { create: [], approve: [], show: [], list: [], inbox: [] };
+  const measured: Record<string, number[]> = { create: [], approve: [], show: [], list: [], inbox: [], read: [] };
   const look = (caller: Caller, path: string) => timed(() => expectStatus(200, caller.call('GET', `/api/requests${path}`)));
   let done = 0;
   for (; !(await isOver(done)); done += 1) {
@@ -80,6 +82,7 @@ async function callsUntil({ alice, bob }: BenchSystem, isOver: (done: number) =>
     measured.show!.push(await look(alice, `/${id}`));
     measured.list!.push(await look(alice, '?limit=50'));
     measured.inbox!.push(await look(bob, '?limit=50&pending_for_me=true'));
+    measured.read!.push(await timed(() => runSelect(alice)));
   }
   const ms = Object.fromEntries(Object.entries(measured).map(([name, durations]) => [name, percentiles(durations)]));
   return { rounds: done, ms };
