@@ -1,33 +1,25 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
-import { withCommas } from '../../lib/counts.js';
 import { auditFields } from '../format/filter-fields.js';
-import { addressOf, type Filters, filtersIn } from '../format/filters.js';
+import { filtersIn } from '../format/filters.js';
 import type { Tone } from '../format/status.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Badge } from '../parts/badge.js';
-import { FilterForm } from '../parts/filter-form.js';
-import { Page, Show } from '../parts/page.js';
-import { Pager } from '../parts/pager.js';
+import { FilteredList, type Query } from '../parts/filtered-list.js';
+import { Page } from '../parts/page.js';
 import { Empty, Facts } from '../parts/section.js';
 import { Name, Text } from '../parts/text.js';
 import { When } from '../parts/when.js';
-import { useLoaded } from '../state/loaded.js';
 import { usePairNames } from '../state/pair-names.js';
 import { Chain } from './audit-chain.js';
 
 type Event = Schema['AuditEvent'];
 
-const home = '/console/audit';
-const pageSize = 50;
-
 /** What happened, in the order of the log, newest first. */
 export function Audit() {
-  const { query } = useLocation();
   const fields = auditFields(usePairNames());
-  const filters = filtersIn(fields, query);
-  const page = useLoaded(addressOf(home, filters), (signal) => load(filters, signal));
-  const exported = (format: string) => `/api/audit/export?${new URLSearchParams({ ...filters.set, format })}`;
+  const { set } = filtersIn(fields, useLocation().query);
+  const exported = (format: string) => `/api/audit/export?${new URLSearchParams({ ...set, format })}`;
   return (
     <Page
       title="Audit"
@@ -44,40 +36,25 @@ export function Audit() {
       }
     >
       <Chain />
-      <FilterForm label="Events" home={home} fields={fields} filters={filters} />
-      <Show of={page}>
-        {({ events, total, total_is_estimate }) => (
-          <>
-            <p class="quiet card-note" role="status">
-              {total_is_estimate ? 'about ' : ''}
-              {withCommas(total)} {total === 1 ? 'event' : 'events'}
-            </p>
-            {events.length === 0 ? (
-              <Empty>No event that you may see matches.</Empty>
-            ) : (
-              <div class="card events">
-                {events.map((event) => (
-                  <Entry key={event.id} event={event} />
-                ))}
-              </div>
-            )}
-            <Pager
-              offset={filters.offset}
-              size={pageSize}
-              total={total}
-              href={(offset) => addressOf(home, { ...filters, offset })}
-            />
-          </>
-        )}
-      </Show>
+      <FilteredList label="Events" home="/console/audit" fields={fields} load={load} one="event">
+        {({ events }) =>
+          events.length === 0 ? (
+            <Empty>No event that you may see matches.</Empty>
+          ) : (
+            <div class="card events">
+              {events.map((event) => (
+                <Entry key={event.id} event={event} />
+              ))}
+            </div>
+          )
+        }
+      </FilteredList>
     </Page>
   );
 }
 
-function load({ set, offset }: Filters, signal: AbortSignal) {
-  const query = { ...set, limit: pageSize, offset };
-  return answer<Schema['AuditEventList']>(api.GET('/api/audit/events', { params: { query: query as never }, signal }));
-}
+const load = (query: Query, signal: AbortSignal) =>
+  answer<Schema['AuditEventList']>(api.GET('/api/audit/events', { params: { query: query as never }, signal }));
 
 const tones = { success: 'good', denied: 'wait', failure: 'bad', info: 'off' } as const satisfies Record<Event['outcome'], Tone>;
 
