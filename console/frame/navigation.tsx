@@ -105,6 +105,26 @@ function Places({ here }: { here: string }) {
 
 const schemeNames: Record<Scheme, string> = { system: 'as the system', light: 'light', dark: 'dark' };
 
+function Colours() {
+  return (
+    <label>
+      <span>Colours</span>
+      <select
+        value={scheme.value}
+        onChange={(event) => {
+          scheme.value = event.currentTarget.value as Scheme;
+        }}
+      >
+        {schemes.map((one) => (
+          <option key={one} value={one}>
+            {schemeNames[one]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function Self({ onKeys }: { onKeys: () => void }) {
   const name = session.value?.display_name ?? session.value?.subject_id;
   const [error, setError] = useState<Error | null>(null);
@@ -118,21 +138,7 @@ function Self({ onKeys }: { onKeys: () => void }) {
           {isLive.value ? 'live' : 'asks every 10 s'}
         </span>
       </p>
-      <label>
-        <span>Colours</span>
-        <select
-          value={scheme.value}
-          onChange={(event) => {
-            scheme.value = event.currentTarget.value as Scheme;
-          }}
-        >
-          {schemes.map((one) => (
-            <option key={one} value={one}>
-              {schemeNames[one]}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Colours />
       <div class="actions">
         <button type="button" class="small" onClick={onKeys}>
           Keys

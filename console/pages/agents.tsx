@@ -36,48 +36,63 @@ function List({ agents }: { agents: readonly Agent[] }) {
     <div class="card">
       <Table label="Agents" head={['Agent', 'State', 'Slots', 'Runs now', 'Serves', 'Version', 'Up', 'Last seen']}>
         {agents.map((agent) => (
-          <tr key={agent.id}>
-            <th scope="row">
-              <Name of={agent.id} />
-              {agent.duplicate_instances && (
-                <p>
-                  <Badge tone="bad">two run with one token</Badge>
-                </p>
-              )}
-            </th>
-            <td>
-              <Badge tone={tones[agent.status]}>{agent.status}</Badge>
-            </td>
-            <td>
-              <Slots used={agent.in_flight} of={agent.max_concurrent} />
-            </td>
-            <td>
-              {agent.active_jobs.map(({ request_id, operation, elapsed_secs }) => (
-                <p key={request_id}>
-                  <a href={`/console/requests/${request_id}`}>{operation}</a>
-                  {elapsed_secs !== undefined && ` for ${shortDuration(elapsed_secs * 1000)}`}
-                </p>
-              ))}
-            </td>
-            <td>
-              {agent.unscoped && <Badge tone="wait">everything</Badge>}
-              {agent.capabilities.scopes.map(({ database, environment }) => (
-                <p key={`${database}/${environment}`}>
-                  <Text of={`${database}/${environment}`} />
-                </p>
-              ))}
-            </td>
-            <td>
-              <Text of={agent.version ?? 'not told'} />
-            </td>
-            <td>{agent.status === 'offline' ? '' : shortDuration(agent.uptime_secs * 1000)}</td>
-            <td>
-              <When at={agent.last_seen_at} />
-            </td>
-          </tr>
+          <Row key={agent.id} agent={agent} />
         ))}
       </Table>
     </div>
+  );
+}
+
+function Row({ agent }: { agent: Agent }) {
+  return (
+    <tr>
+      <th scope="row">
+        <Name of={agent.id} />
+        {agent.duplicate_instances && (
+          <p>
+            <Badge tone="bad">two run with one token</Badge>
+          </p>
+        )}
+      </th>
+      <td>
+        <Badge tone={tones[agent.status]}>{agent.status}</Badge>
+      </td>
+      <td>
+        <Slots used={agent.in_flight} of={agent.max_concurrent} />
+      </td>
+      <td>
+        <Jobs of={agent.active_jobs} />
+      </td>
+      <td>
+        {agent.unscoped && <Badge tone="wait">everything</Badge>}
+        {agent.capabilities.scopes.map(({ database, environment }) => (
+          <p key={`${database}/${environment}`}>
+            <Text of={`${database}/${environment}`} />
+          </p>
+        ))}
+      </td>
+      <td>
+        <Text of={agent.version ?? 'not told'} />
+      </td>
+      <td>{agent.status === 'offline' ? '' : shortDuration(agent.uptime_secs * 1000)}</td>
+      <td>
+        <When at={agent.last_seen_at} />
+      </td>
+    </tr>
+  );
+}
+
+/** What it runs now. */
+function Jobs({ of }: { of: Agent['active_jobs'] }) {
+  return (
+    <>
+      {of.map(({ request_id, operation, elapsed_secs }) => (
+        <p key={request_id}>
+          <a href={`/console/requests/${request_id}`}>{operation}</a>
+          {elapsed_secs !== undefined && ` for ${shortDuration(elapsed_secs * 1000)}`}
+        </p>
+      ))}
+    </>
   );
 }
 

@@ -37,14 +37,7 @@ export function Chain() {
         {found === null ? (
           <>
             <p class="quiet">Each event is sealed with the hash of the one before. Verify reads them all.</p>
-            {head !== undefined && (
-              <Facts
-                of={[
-                  ['Sealed events', withCommas(head.size)],
-                  ['Root', <Name key="root" of={head.root} />],
-                ]}
-              />
-            )}
+            {head !== undefined && <Newest of={head} />}
           </>
         ) : (
           <Outcome of={found} />
@@ -60,6 +53,17 @@ const isRefused = (error: Error | null) => error instanceof Refused && error.sta
 interface Head {
   size: number;
   root: string;
+}
+
+function Newest({ of: { size, root } }: { of: Head }) {
+  return (
+    <Facts
+      of={[
+        ['Sealed events', withCommas(size)],
+        ['Root', <Name key="root" of={root} />],
+      ]}
+    />
+  );
 }
 
 /** Of the signed note of the log, whose second and third lines are its size and its root (AU-81). */

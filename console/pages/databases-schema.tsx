@@ -20,7 +20,6 @@ export function SchemaBrowser({ database, environment }: { database: string; env
   const schema = useLoaded(`schema ${database}/${environment}`, (signal) =>
     answer<Schema['DatabaseSchema']>(api.GET('/api/schemas/{database}', { params, signal })),
   );
-  const [wanted, setWanted] = useState('');
   const seen = schema.value && (
     <>
       seen <When at={schema.value.collected_at} />
@@ -29,37 +28,44 @@ export function SchemaBrowser({ database, environment }: { database: string; env
   return (
     <Section title="Tables" note={seen}>
       <Show of={schema}>
-        {({ tables, error_message }) => {
-          const all = (tables ?? []) as Table[];
-          const found = all.filter((table) => shownName(table).toLowerCase().includes(wanted.trim().toLowerCase()));
-          return (
-            <>
-              {error_message !== null && (
-                <p class="note">
-                  <Text of={error_message} />
-                </p>
-              )}
-              <label class="search">
-                <span class="hidden">Only tables whose name contains</span>
-                <input
-                  type="search"
-                  placeholder="only tables with …"
-                  value={wanted}
-                  onInput={(event) => setWanted(event.currentTarget.value)}
-                />
-              </label>
-              {found.length === 0 && <Empty>No table.</Empty>}
-              <div class="events">
-                {found.slice(0, maxShown).map((table) => (
-                  <TableDetails key={shownName(table)} table={table} all={all} />
-                ))}
-              </div>
-              {found.length > maxShown && <p class="quiet">{found.length - maxShown} more; narrow the search.</p>}
-            </>
-          );
-        }}
+        {({ tables, error_message }) => (
+          <>
+            {error_message !== null && (
+              <p class="note">
+                <Text of={error_message} />
+              </p>
+            )}
+            <Tables all={(tables ?? []) as Table[]} />
+          </>
+        )}
       </Show>
     </Section>
+  );
+}
+
+/** Those whose name is wanted. */
+function Tables({ all }: { all: readonly Table[] }) {
+  const [wanted, setWanted] = useState('');
+  const found = all.filter((table) => shownName(table).toLowerCase().includes(wanted.trim().toLowerCase()));
+  return (
+    <>
+      <label class="search">
+        <span class="hidden">Only tables whose name contains</span>
+        <input
+          type="search"
+          placeholder="only tables with …"
+          value={wanted}
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
+      </label>
+      {found.length === 0 && <Empty>No table.</Empty>}
+      <div class="events">
+        {found.slice(0, maxShown).map((table) => (
+          <TableDetails key={shownName(table)} table={table} all={all} />
+        ))}
+      </div>
+      {found.length > maxShown && <p class="quiet">{found.length - maxShown} more; narrow the search.</p>}
+    </>
   );
 }
 
@@ -81,38 +87,11 @@ function TableDetails({ table, all }: { table: Table; all: readonly Table[] }) {
 }
 
 function Whole({ table, all }: { table: Table; all: readonly Table[] }) {
-  const keys = table.constraints.filter(({ constraint_type }) => constraint_type === 'foreign_key');
-  const others = table.constraints.filter(({ constraint_type }) => constraint_type === 'unique' || constraint_type === 'check');
   return (
     <>
-      <Grid label={`Columns of ${shownName(table)}`} head={['Column', 'Type', 'Null', 'Default']}>
-        {table.columns.map(({ name, data_type, nullable, default_value, is_primary_key }) => (
-          <tr key={name}>
-            <th scope="row">
-              <Name of={name} /> {is_primary_key && <Badge tone="go">key</Badge>}
-            </th>
-            <td>
-              <Text of={data_type} />
-            </td>
-            <td>{nullable ? 'yes' : 'no'}</td>
-            <td>{default_value !== null && <Name of={default_value} />}</td>
-          </tr>
-        ))}
-      </Grid>
-      <List
-        title="Indexes"
-        of={table.indexes.map(
-          ({ name, columns, is_unique, index_type }) =>
-            `${name} (${columns.join(', ')}) ${index_type}${is_unique ? ', unique' : ''}`,
-        )}
-      />
-      <List
-        title="Points at"
-        of={keys.map(
-          (key) =>
-            `${key.columns.join(', ')} → ${key.referenced_table} (${key.referenced_columns?.join(', ')})${deletes(key.on_delete)}`,
-        )}
-      />
+      <Columns of={table} />
+      <List title="Indexes" of={table.indexes.map(indexText)} />
+      <List title="Points at" of={constraintsOf(table, 'foreign_key').map(pointsAt)} />
       <List
         title="Pointed at by"
         of={pointingAt(table, all).map(
@@ -121,11 +100,41 @@ function Whole({ table, all }: { table: Table; all: readonly Table[] }) {
       />
       <List
         title="Other constraints"
-        of={others.map(({ name, constraint_type, columns }) => `${name}: ${constraint_type} (${columns.join(', ')})`)}
+        of={constraintsOf(table, 'unique', 'check').map(
+          ({ name, constraint_type, columns }) => `${name}: ${constraint_type} (${columns.join(', ')})`,
+        )}
       />
     </>
   );
 }
+
+function Columns({ of }: { of: Table }) {
+  return (
+    <Grid label={`Columns of ${shownName(of)}`} head={['Column', 'Type', 'Null', 'Default']}>
+      {of.columns.map(({ name, data_type, nullable, default_value, is_primary_key }) => (
+        <tr key={name}>
+          <th scope="row">
+            <Name of={name} /> {is_primary_key && <Badge tone="go">key</Badge>}
+          </th>
+          <td>
+            <Text of={data_type} />
+          </td>
+          <td>{nullable ? 'yes' : 'no'}</td>
+          <td>{default_value !== null && <Name of={default_value} />}</td>
+        </tr>
+      ))}
+    </Grid>
+  );
+}
+
+const constraintsOf = ({ constraints }: Table, ...types: string[]) =>
+  constraints.filter(({ constraint_type }) => types.includes(constraint_type));
+
+const indexText = ({ name, columns, is_unique, index_type }: Table['indexes'][number]) =>
+  `${name} (${columns.join(', ')}) ${index_type}${is_unique ? ', unique' : ''}`;
+
+const pointsAt = (key: Schema['Constraint']) =>
+  `${key.columns.join(', ')} → ${key.referenced_table} (${key.referenced_columns?.join(', ')})${deletes(key.on_delete)}`;
 
 const deletes = (rule: string | null) =>
   rule === null || rule === 'NO_ACTION' ? '' : `, on delete ${rule.toLowerCase().replaceAll('_', ' ')}`;

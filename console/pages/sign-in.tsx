@@ -8,23 +8,13 @@ import { pageTitle } from '../state/title.js';
 
 /** Asks who comes. The address stays, so that a link to a request leads there after it. */
 export function SignIn() {
-  const [token, setToken] = useState('');
-  const [error, setError] = useState<Error | null>(null);
-  const [isBusy, setIsBusy] = useState(false);
   useEffect(() => {
     pageTitle.value = 'Sign in';
   }, []);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setIsBusy(true);
-    setError(null);
-    await signIn(token.trim()).catch(setError);
-    setIsBusy(false);
-  };
   return (
     <main class="sign-in">
       <Banner />
-      <form class="card" onSubmit={(event) => void submit(event)}>
+      <div class="card">
         <p class="brand">
           <span class="mark" aria-hidden="true" />
           <span>Change Gateway</span>
@@ -36,31 +26,49 @@ export function SignIn() {
           </p>
         )}
         <ByProvider />
-        <Field
-          label="API token"
-          hint="Your own token. It is sent once and not kept in the browser; svc console opens this page without it."
-        >
-          {(id, hint) => (
-            <input
-              id={id}
-              aria-describedby={hint}
-              type="password"
-              autocomplete="off"
-              spellcheck={false}
-              required
-              value={token}
-              onInput={(event) => setToken(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Problem error={error} />
-        <div class="actions">
-          <button type="submit" class="primary" disabled={isBusy || token.trim() === ''}>
-            {isBusy ? 'Signing in …' : 'Sign in'}
-          </button>
-        </div>
-      </form>
+        <ByToken />
+      </div>
     </main>
+  );
+}
+
+function ByToken() {
+  const [token, setToken] = useState('');
+  const [error, setError] = useState<Error | null>(null);
+  const [isBusy, setIsBusy] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setIsBusy(true);
+    setError(null);
+    await signIn(token.trim()).catch(setError);
+    setIsBusy(false);
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      <Field
+        label="API token"
+        hint="Your own token. It is sent once and not kept in the browser; svc console opens this page without it."
+      >
+        {(id, hint) => (
+          <input
+            id={id}
+            aria-describedby={hint}
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <Problem error={error} />
+      <div class="actions">
+        <button type="submit" class="primary" disabled={isBusy || token.trim() === ''}>
+          {isBusy ? 'Signing in …' : 'Sign in'}
+        </button>
+      </div>
+    </form>
   );
 }
 

@@ -18,7 +18,7 @@ interface RowProps {
 
 /** A request in a list. The whole row leads to it; only its first link is a stop of the keyboard. */
 export function RequestRow({ request, isMine = false, isToDecide = false }: RowProps) {
-  const { id, operation, detail, status, reason, requester, created_at, expires_at, emergency } = request;
+  const { id, operation, detail, status, reason, requester, emergency } = request;
   const waits = request.next_approvers ?? [];
   return (
     <li class="row">
@@ -49,14 +49,20 @@ export function RequestRow({ request, isMine = false, isToDecide = false }: RowP
           </span>
         )}
       </div>
-      <div class="row-times">
-        <When at={created_at} />
-        {status === 'pending' && expires_at !== null && (
-          <span class="quiet">
-            expires <When at={expires_at} />
-          </span>
-        )}
-      </div>
+      <Times of={request} />
     </li>
+  );
+}
+
+function Times({ of: { created_at, status, expires_at } }: { of: Item }) {
+  return (
+    <div class="row-times">
+      <When at={created_at} />
+      {status === 'pending' && expires_at !== null && (
+        <span class="quiet">
+          expires <When at={expires_at} />
+        </span>
+      )}
+    </div>
   );
 }

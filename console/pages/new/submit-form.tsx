@@ -24,24 +24,54 @@ interface Flags {
 
 const noFlags: Flags = { require_approval: false, no_result_store: false, emergency: false, allow_ddl: false };
 
-/** Why, who else may see it, and off it goes. A second press of the button makes no second request. */
+/** Why, who else may see it, and off it goes. */
 export function SubmitForm({ draft, set, preflight }: SubmitProps) {
-  const { route } = useLocation();
   const [flags, setFlags] = useState(noFlags);
   const [confirmed, setConfirmed] = useState('');
+  const { submit, error, isBusy, made } = useSubmit(draft, flags);
+  const { database, environment, sql, reason, share } = draft;
+  const { emergency } = flags;
+  const pair = `${database}/${environment}`;
+  const needsReason = emergency || preflight?.policy.require_reason === true;
+  const isConfirmed = !emergency || confirmed === pair;
+  const isReady = database !== '' && sql.trim() !== '' && isConfirmed && (!needsReason || reason.trim() !== '');
+  if (made !== null) return <Made created={made} />;
+  return (
+    <form class="card submit" onSubmit={(event) => void submit(event)}>
+      <Reason text={reason} isNeeded={needsReason} onType={(text) => set({ reason: text })} />
+      <Field
+        label="Share with (optional)"
+        hint="Users, group:… or role:…, with commas between. They see the request and its result."
+      >
+        {(id, hint) => (
+          <input id={id} aria-describedby={hint} value={share} onInput={(event) => set({ share: event.currentTarget.value })} />
+        )}
+      </Field>
+      <Options flags={flags} set={setFlags} />
+      {emergency && <Emergency pair={pair} typed={confirmed} onType={setConfirmed} />}
+      <Problem error={error} />
+      <div class="actions">
+        <button type="submit" class={emergency ? 'danger' : 'primary'} disabled={!isReady || isBusy}>
+          {isBusy ? 'Sending …' : emergency ? 'Run without approval' : 'Send the request'}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** Sends the request and goes to it, unless there is something to be told first. A second press of the button makes no second request. */
+function useSubmit(draft: Draft, flags: Flags) {
+  const { route } = useLocation();
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setIsBusy] = useState(false);
   const [made, setMade] = useState<Schema['CreatedRequest'] | null>(null);
-  const { database, environment, sql, reason, share } = draft;
   const content = JSON.stringify([draft, flags]);
   const idempotency_key = useMemo(() => crypto.randomUUID(), [content]);
-  const needsReason = flags.emergency || preflight?.policy.require_reason === true;
-  const isConfirmed = !flags.emergency || confirmed === `${database}/${environment}`;
-  const isReady = database !== '' && sql.trim() !== '' && isConfirmed && (!needsReason || reason.trim() !== '');
   const submit = async (event: Event) => {
     event.preventDefault();
     setIsBusy(true);
     setError(null);
+    const { database, environment, sql, reason, share } = draft;
     try {
       const said = reason.trim() === '' ? {} : { reason };
       const body = { database, environment, detail: sql, ...said, share_with: sharedWith(share), idempotency_key, ...flags };
@@ -54,53 +84,40 @@ export function SubmitForm({ draft, set, preflight }: SubmitProps) {
     }
     setIsBusy(false);
   };
-  if (made !== null) return <Made created={made} />;
+  return { submit, error, isBusy, made };
+}
+
+function Reason({ text, isNeeded, onType }: { text: string; isNeeded: boolean; onType: (text: string) => void }) {
   return (
-    <form class="card submit" onSubmit={(event) => void submit(event)}>
-      <Field label={needsReason ? 'Reason' : 'Reason (optional)'} hint="Why it is needed. Approvers read it first.">
-        {(id, hint) => (
-          <input
-            id={id}
-            aria-describedby={hint}
-            maxLength={1024}
-            required={needsReason}
-            value={reason}
-            onInput={(event) => set({ reason: event.currentTarget.value })}
-          />
-        )}
-      </Field>
-      <Field
-        label="Share with (optional)"
-        hint="Users, group:… or role:…, with commas between. They see the request and its result."
-      >
-        {(id, hint) => (
-          <input id={id} aria-describedby={hint} value={share} onInput={(event) => set({ share: event.currentTarget.value })} />
-        )}
-      </Field>
-      <fieldset class="checks column">
-        <legend class="hidden">Options</legend>
-        <Flag name="require_approval" text="Ask for an approval, whatever the risk" flags={flags} set={setFlags} />
-        <Flag
-          name="no_result_store"
-          text="Do not store the result, only hand it to who waits for it"
-          flags={flags}
-          set={setFlags}
+    <Field label={isNeeded ? 'Reason' : 'Reason (optional)'} hint="Why it is needed. Approvers read it first.">
+      {(id, hint) => (
+        <input
+          id={id}
+          aria-describedby={hint}
+          maxLength={1024}
+          required={isNeeded}
+          value={text}
+          onInput={(event) => onType(event.currentTarget.value)}
         />
-        {['request.break_glass_query', 'request.break_glass_dml'].some(may) && (
-          <Flag name="emergency" text="Emergency: run it at once, without approval" flags={flags} set={setFlags} />
-        )}
-        {flags.emergency && may('request.break_glass_ddl') && (
-          <Flag name="allow_ddl" text="Allow changes of the schema that the review blocks" flags={flags} set={setFlags} />
-        )}
-      </fieldset>
-      {flags.emergency && <Emergency pair={`${database}/${environment}`} typed={confirmed} onType={setConfirmed} />}
-      <Problem error={error} />
-      <div class="actions">
-        <button type="submit" class={flags.emergency ? 'danger' : 'primary'} disabled={!isReady || isBusy}>
-          {isBusy ? 'Sending …' : flags.emergency ? 'Run without approval' : 'Send the request'}
-        </button>
-      </div>
-    </form>
+      )}
+    </Field>
+  );
+}
+
+/** Those that the caller may set. */
+function Options(shared: { flags: Flags; set: (flags: Flags) => void }) {
+  return (
+    <fieldset class="checks column">
+      <legend class="hidden">Options</legend>
+      <Flag name="require_approval" text="Ask for an approval, whatever the risk" {...shared} />
+      <Flag name="no_result_store" text="Do not store the result, only hand it to who waits for it" {...shared} />
+      {['request.break_glass_query', 'request.break_glass_dml'].some(may) && (
+        <Flag name="emergency" text="Emergency: run it at once, without approval" {...shared} />
+      )}
+      {shared.flags.emergency && may('request.break_glass_ddl') && (
+        <Flag name="allow_ddl" text="Allow changes of the schema that the review blocks" {...shared} />
+      )}
+    </fieldset>
   );
 }
 

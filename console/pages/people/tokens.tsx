@@ -29,41 +29,7 @@ export function Tokens() {
           <Section title="Tokens" note={String(found.length)}>
             <Table label="Tokens" head={['Name', 'Of', 'Begins with', 'State', 'At most', 'Made', 'Expires', '']}>
               {found.map((token) => (
-                <tr key={token.id}>
-                  <th scope="row">
-                    <Text of={token.name ?? token.provisioning_kind ?? 'without a name'} />
-                  </th>
-                  <td>
-                    <Name of={token.subject_id} /> {token.subject_type === 'agent' && <span class="quiet">agent</span>}
-                  </td>
-                  <td>
-                    <Name of={token.token_prefix} />
-                  </td>
-                  <td>
-                    <Badge tone={tones[token.status]}>{token.status}</Badge>
-                  </td>
-                  <td>
-                    <Text of={token.scope_ceiling?.roles.join(', ') ?? token.agent_scopes?.join(', ') ?? 'all its roles'} />
-                  </td>
-                  <td>
-                    <When at={token.created_at} />
-                  </td>
-                  <td>
-                    <When at={token.expires_at} />
-                  </td>
-                  <td>
-                    {token.status === 'active' && (token.subject_id === me() || may('token.list')) && may('token.revoke') && (
-                      <button
-                        type="button"
-                        class="small"
-                        onClick={() => setAsked(token)}
-                        aria-label={`Revoke ${visible(token.name ?? token.token_prefix)}`}
-                      >
-                        Revoke
-                      </button>
-                    )}
-                  </td>
-                </tr>
+                <Row key={token.id} token={token} onRevoke={() => setAsked(token)} />
               ))}
             </Table>
             {asked !== null && <Revoke token={asked} onClose={() => setAsked(null)} onDone={tokens.reload} />}
@@ -71,6 +37,49 @@ export function Tokens() {
         )}
       </Show>
     </>
+  );
+}
+
+const mayRevoke = ({ status, subject_id }: Token) =>
+  status === 'active' && (subject_id === me() || may('token.list')) && may('token.revoke');
+
+function Row({ token, onRevoke }: { token: Token; onRevoke: () => void }) {
+  return (
+    <tr>
+      <th scope="row">
+        <Text of={token.name ?? token.provisioning_kind ?? 'without a name'} />
+      </th>
+      <td>
+        <Name of={token.subject_id} /> {token.subject_type === 'agent' && <span class="quiet">agent</span>}
+      </td>
+      <td>
+        <Name of={token.token_prefix} />
+      </td>
+      <td>
+        <Badge tone={tones[token.status]}>{token.status}</Badge>
+      </td>
+      <td>
+        <Text of={token.scope_ceiling?.roles.join(', ') ?? token.agent_scopes?.join(', ') ?? 'all its roles'} />
+      </td>
+      <td>
+        <When at={token.created_at} />
+      </td>
+      <td>
+        <When at={token.expires_at} />
+      </td>
+      <td>
+        {mayRevoke(token) && (
+          <button
+            type="button"
+            class="small"
+            onClick={onRevoke}
+            aria-label={`Revoke ${visible(token.name ?? token.token_prefix)}`}
+          >
+            Revoke
+          </button>
+        )}
+      </td>
+    </tr>
   );
 }
 

@@ -20,49 +20,15 @@ const without = (all: readonly string[], others: readonly string[]) => all.filte
 
 /** Roles, groups and state of one user. */
 export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps) {
-  const [error, setError] = useState<Error | null>(null);
-  const [told, setTold] = useState('');
+  const { run, askOrSuspend, error, told, asksSuspend } = useChanging(user, onChanged);
   const [token, setToken] = useState<string | null>(null);
-  const [asksSuspend, setAsksSuspend] = useState(false);
-  const path = { params: { path: { id: user.id } } };
-  const run = async (action: () => Promise<string>) => {
-    setError(null);
-    setTold('');
-    setAsksSuspend(false);
-    await action().then(setTold, setError);
-    onChanged();
-  };
-  const save = async (given: FormData) => {
-    const [roles, groups] = [chosenIn(given, 'roles'), chosenIn(given, 'groups')];
-    const body = {
-      add_roles: without(roles, user.roles),
-      rm_roles: without(user.roles, roles),
-      add_groups: without(groups, user.groups),
-      rm_groups: without(user.groups, groups),
-    };
-    await answer(api.PATCH('/api/users/{id}', { ...path, body }));
-    return 'Saved.';
-  };
-  const suspend = async () => {
-    const { revoked_tokens, cancelled_requests } = await answer(api.POST('/api/users/{id}/suspend', { ...path, body: {} }));
-    return `Suspended: ${revoked_tokens} tokens revoked, ${cancelled_requests.length} requests cancelled.`;
-  };
-  const activate = async () => {
-    await answer(api.POST('/api/users/{id}/activate', { ...path, body: {} }));
-    return 'Active again.';
-  };
-  const reissue = async () => {
-    const issued = await answer(api.POST('/api/users/{id}/reissue-initial-token', { ...path, body: {} }));
-    setToken((issued as { token: string }).token);
-    return 'A new first token was made; the old one holds no more.';
-  };
   return (
     <Dialog title={user.id} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           const given = new FormData(event.currentTarget);
-          void run(() => save(given));
+          void run(() => save(user, given));
         }}
       >
         <Fields of={grantFields(there, user)} values={{ roles: user.roles, groups: user.groups }} />
@@ -77,17 +43,9 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
           <button type="submit" class="primary">
             Save
           </button>
-          {user.status === 'active' ? (
-            <button type="button" class="danger" onClick={() => (asksSuspend ? void run(suspend) : setAsksSuspend(true))}>
-              {asksSuspend ? 'Suspend at once' : 'Suspend'}
-            </button>
-          ) : (
-            <button type="button" onClick={() => void run(activate)}>
-              Activate
-            </button>
-          )}
+          <State of={user} isSure={asksSuspend} onSuspend={askOrSuspend} onActivate={() => void run(() => activate(user))} />
           {may('token.reissue') && (
-            <button type="button" onClick={() => void run(reissue)}>
+            <button type="button" onClick={() => void run(() => reissue(user, setToken))}>
               New first token
             </button>
           )}
@@ -99,4 +57,72 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
       {token !== null && <Secret token={token} of={`The first token of ${user.id}`} onClose={() => setToken(null)} />}
     </Dialog>
   );
+}
+
+/** One change at a time; a suspension is asked about first. */
+function useChanging(user: User, onChanged: () => void) {
+  const [error, setError] = useState<Error | null>(null);
+  const [told, setTold] = useState('');
+  const [asksSuspend, setAsksSuspend] = useState(false);
+  const run = async (action: () => Promise<string>) => {
+    setError(null);
+    setTold('');
+    setAsksSuspend(false);
+    await action().then(setTold, setError);
+    onChanged();
+  };
+  const askOrSuspend = () => (asksSuspend ? void run(() => suspend(user)) : setAsksSuspend(true));
+  return { run, askOrSuspend, error, told, asksSuspend };
+}
+
+interface StateProps {
+  of: User;
+  /** Whether it was asked already, so that the next press counts. */
+  isSure: boolean;
+  onSuspend: () => void;
+  onActivate: () => void;
+}
+
+function State({ of, isSure, onSuspend, onActivate }: StateProps) {
+  if (of.status === 'active')
+    return (
+      <button type="button" class="danger" onClick={onSuspend}>
+        {isSure ? 'Suspend at once' : 'Suspend'}
+      </button>
+    );
+  return (
+    <button type="button" onClick={onActivate}>
+      Activate
+    </button>
+  );
+}
+
+const pathOf = ({ id }: User) => ({ params: { path: { id } } });
+
+async function save(user: User, given: FormData): Promise<string> {
+  const [roles, groups] = [chosenIn(given, 'roles'), chosenIn(given, 'groups')];
+  const body = {
+    add_roles: without(roles, user.roles),
+    rm_roles: without(user.roles, roles),
+    add_groups: without(groups, user.groups),
+    rm_groups: without(user.groups, groups),
+  };
+  await answer(api.PATCH('/api/users/{id}', { ...pathOf(user), body }));
+  return 'Saved.';
+}
+
+async function suspend(user: User): Promise<string> {
+  const { revoked_tokens, cancelled_requests } = await answer(api.POST('/api/users/{id}/suspend', { ...pathOf(user), body: {} }));
+  return `Suspended: ${revoked_tokens} tokens revoked, ${cancelled_requests.length} requests cancelled.`;
+}
+
+async function activate(user: User): Promise<string> {
+  await answer(api.POST('/api/users/{id}/activate', { ...pathOf(user), body: {} }));
+  return 'Active again.';
+}
+
+async function reissue(user: User, onToken: (token: string) => void): Promise<string> {
+  const issued = await answer(api.POST('/api/users/{id}/reissue-initial-token', { ...pathOf(user), body: {} }));
+  onToken((issued as { token: string }).token);
+  return 'A new first token was made; the old one holds no more.';
 }

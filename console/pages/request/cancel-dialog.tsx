@@ -14,27 +14,15 @@ interface CancelProps {
 /** A running statement can be too late to stop, so the dialog stays until it is known whether it was. */
 export function CancelDialog({ request: { id, status }, onClose, onDone }: CancelProps) {
   const [reason, setReason] = useKept(`cancel ${id}`);
-  const [isBusy, setIsBusy] = useState(false);
-  const [error, setError] = useState<Error | null>(null);
-  const [asked, setAsked] = useState(false);
-  const cancel = async (event: Event) => {
-    event.preventDefault();
-    setIsBusy(true);
-    setError(null);
-    try {
-      const body = { reason: reason.trim() === '' ? null : reason };
-      const moved = await answer(api.POST('/api/requests/{id}/cancel', { params: { path: { id } }, body }));
-      if (moved.status === 'cancelled') onClose();
-      else setAsked(true);
-    } catch (failure) {
-      setError(failure as Error);
-    }
-    setIsBusy(false);
-    onDone();
-  };
+  const { cancel, isBusy, error, asked } = useCancel(id, { onClose, onDone });
   return (
     <Dialog title="Cancel this request?" onClose={onClose}>
-      <form onSubmit={(event) => void cancel(event)}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void cancel(reason.trim() === '' ? null : reason);
+        }}
+      >
         {status === 'running' && <p>It runs. Its agent is asked to stop it; the database decides whether that comes in time.</p>}
         {asked && (
           <p class="note" role="status">
@@ -64,4 +52,25 @@ export function CancelDialog({ request: { id, status }, onClose, onDone }: Cance
       </form>
     </Dialog>
   );
+}
+
+/** `asked` is true while nobody knows yet whether it came in time. */
+function useCancel(id: string, { onClose, onDone }: Pick<CancelProps, 'onClose' | 'onDone'>) {
+  const [isBusy, setIsBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const [asked, setAsked] = useState(false);
+  const cancel = async (reason: string | null) => {
+    setIsBusy(true);
+    setError(null);
+    try {
+      const moved = await answer(api.POST('/api/requests/{id}/cancel', { params: { path: { id } }, body: { reason } }));
+      if (moved.status === 'cancelled') onClose();
+      else setAsked(true);
+    } catch (failure) {
+      setError(failure as Error);
+    }
+    setIsBusy(false);
+    onDone();
+  };
+  return { cancel, isBusy, error, asked };
 }
