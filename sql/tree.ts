@@ -24,6 +24,20 @@ export function taggedOf(value: Tree | undefined): { tag: string; body: TreeNode
   return entry === undefined ? { tag: '', body: {} } : { tag: entry[0], body: nodeOf(entry[1]) };
 }
 
+/** Visits every node with its field or tag, whatever field holds it. */
+export function forEachNode(tag: string, body: TreeNode, visit: (field: string, node: TreeNode) => void): void {
+  const open: [string, Tree][] = [[tag, body]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [field, value] = next;
+    if (Array.isArray(value)) for (const element of value) open.push([field, element]);
+    else if (typeof value === 'object' && value !== null) {
+      const node = nodeOf(value);
+      visit(field, node);
+      for (const child of Object.entries(node)) open.push(child);
+    }
+  }
+}
+
 /** Array.isArray narrows readonly arrays badly. */
 function isList(value: Tree | undefined): value is readonly Tree[] {
   return Array.isArray(value);

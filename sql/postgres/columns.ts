@@ -1,4 +1,4 @@
-import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+import { forEachNode, listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 
 interface Notes {
   columns: string[];
@@ -19,16 +19,7 @@ interface Notes {
  */
 export function columnsOf(tag: string, body: TreeNode): string[] | null {
   const notes: Notes = { columns: [], alone: [], tables: new Set(), unwritten: false, star: false, queries: 0, counted: false };
-  const open: [string, Tree][] = [[tag, body]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [field, value] = next;
-    if (Array.isArray(value)) for (const element of value) open.push([field, element]);
-    else if (typeof value === 'object' && value !== null) {
-      const node = nodeOf(value);
-      note(notes, field, node);
-      for (const child of Object.entries(node)) open.push(child);
-    }
-  }
+  forEachNode(tag, body, (field, node) => note(notes, field, node));
   const wholeRow = notes.alone.some((name) => notes.tables.has(name));
   const starCounts = notes.star && (notes.queries > 1 || notes.counted);
   return notes.unwritten || wholeRow || starCounts ? null : notes.columns;

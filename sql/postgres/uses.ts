@@ -1,5 +1,5 @@
 import type { UsedName, Uses } from '../../domain/statement.js';
-import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+import { forEachNode, listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 import { distinctUses, noUses } from '../uses.js';
 import { columnsOf } from './columns.js';
 
@@ -7,17 +7,10 @@ import { columnsOf } from './columns.js';
 export function usesOf(tag: string, body: TreeNode): Uses {
   const uses = noUses();
   let functionInFrom = false;
-  const open: [string, Tree][] = [[tag, body]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [field, value] = next;
-    if (Array.isArray(value)) for (const element of value) open.push([field, element]);
-    else if (typeof value === 'object' && value !== null) {
-      const node = nodeOf(value);
-      functionInFrom ||= field === 'RangeFunction';
-      note(uses, field, node);
-      for (const child of Object.entries(node)) open.push(child);
-    }
-  }
+  forEachNode(tag, body, (field, node) => {
+    functionInFrom ||= field === 'RangeFunction';
+    note(uses, field, node);
+  });
   // The alias of a function in FROM is its value: `d.f FROM g(1) d` calls f with it.
   uses.columns = columnsOf(tag, body);
   if (functionInFrom) for (const name of uses.fields) uses.functions.push({ schema: null, name });
