@@ -1,5 +1,5 @@
 import { traced } from '../tracing/tracing.js';
-import { CancelControl, type CancelReason } from './cancel-control.js';
+import type { CancelControl } from './cancel-control.js';
 import { claimJob } from './claim.js';
 import type { Databases } from './databases.js';
 import { type ClaimedJob, type ExecuteDependencies, executeJob, type JobReport } from './execute.js';
@@ -8,6 +8,7 @@ import { isNewest, keepAlive } from './heartbeat.js';
 import { jobSpan, partOfJob, toldOfJob } from './job-spans.js';
 import type { Log } from './log.js';
 import type { ClaimAnswer, OfferedJob } from './protocol.js';
+import { type ActiveJob, type SlotEntry, Slots } from './slots.js';
 import { createStartedAttempts, type StartedAttempts } from './started-attempts.js';
 import { submitResult } from './submit.js';
 import type { Timings } from './timings.js';
@@ -22,12 +23,6 @@ export interface JobsDependencies extends Omit<ExecuteDependencies, 'started'> {
   /** Aborts when nothing more may be sent. */
   abandoned: AbortSignal;
   onFreedSlot: () => void;
-}
-
-export interface ActiveJob {
-  request_id: string;
-  operation: string;
-  elapsed_secs: number;
 }
 
 /** The jobs of this process; each holds a slot from its claim until its result is acknowledged or given up (AP-09). */
@@ -48,28 +43,13 @@ export interface Jobs {
   idle(): Promise<void>;
 }
 
-interface Running {
-  offered: Pick<OfferedJob, 'id' | 'operation'>;
-  since: number;
-  control: CancelControl;
-  /** Null until it is claimed. */
-  executionId: string | null;
-}
-
 export function createJobs(dependencies: JobsDependencies): Jobs {
   const { config, log, onFreedSlot } = dependencies;
   const slots = new Slots(config.maxConcurrentTasks, onFreedSlot);
-  const started = createStartedAttempts();
+  const all = { ...dependencies, started: createStartedAttempts() };
 
-  const work = (entry: Running, claim: ClaimAnswer, agentId: string) => {
-    const job = claimedJob(claim, agentId, entry.control, dependencies);
-    const all = { ...dependencies, started };
-    traced(
-      dependencies.tracing,
-      jobSpan(claim),
-      () => runClaimed(job, all),
-      (report) => toldOfJob(job, report),
-    )
+  const work = (entry: SlotEntry, claim: ClaimAnswer, agentId: string) => {
+    runTraced(claimedJob(claim, agentId, entry.control, dependencies), all)
       .catch((error: Error) => log.error('job failed in the agent', { request: entry.offered.id, why: error.name }))
       .finally(() => slots.leave(entry));
   };
@@ -103,74 +83,25 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
   };
 }
 
-/** The jobs that hold a slot, and the executions that ended last. */
-class Slots {
-  readonly #running = new Set<Running>();
-  readonly #endedLast: string[] = [];
-  readonly #whenIdle = new Set<() => void>();
-  readonly #size: number;
-  readonly #onFreed: () => void;
-
-  constructor(size: number, onFreed: () => void) {
-    this.#size = size;
-    this.#onFreed = onFreed;
-  }
-
-  get free(): number {
-    return this.#size - this.#running.size;
-  }
-
-  take(offered: Running['offered'], executionId: string | null): Running {
-    const control = new CancelControl(cancelTextOf(offered.operation));
-    const entry = { offered, since: performance.now(), control, executionId };
-    this.#running.add(entry);
-    return entry;
-  }
-
-  leave(entry: Running): void {
-    this.#running.delete(entry);
-    if (entry.executionId !== null) this.#endedLast.push(entry.executionId);
-    if (this.#endedLast.length > this.#size) this.#endedLast.shift();
-    this.#onFreed();
-    if (this.#running.size === 0) for (const resolve of this.#whenIdle) resolve();
-  }
-
-  active(): ActiveJob[] {
-    return [...this.#running].slice(0, 100).map(({ offered, since }) => ({
-      request_id: offered.id,
-      operation: offered.operation,
-      elapsed_secs: Math.floor((performance.now() - since) / 1000),
-    }));
-  }
-
-  held(): string[] {
-    const running = [...this.#running].flatMap(({ executionId }) => executionId ?? []);
-    return [...running, ...this.#endedLast].slice(0, 1000);
-  }
-
-  cancel(reason: CancelReason, isMeant: (entry: Running) => boolean): void {
-    for (const entry of this.#running) if (isMeant(entry)) entry.control.request(reason);
-  }
-
-  async idle(): Promise<void> {
-    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#whenIdle.add(resolve));
-  }
-}
-
 function claimedJob(claim: ClaimAnswer, agentId: string, control: CancelControl, dependencies: JobsDependencies): ClaimedJob {
   const isNewestAttempt = () => isNewest(claim.execution_id, dependencies, dependencies.abandoned);
   const target = dependencies.databases.find(claim.database, claim.environment);
   return { claim, target, agentId, control, strangers: [], isNewest: isNewestAttempt };
 }
 
-const cancelTextOf = (operation: string) =>
-  operation.startsWith('migrate_') ? 'migration error: migration cancelled' : undefined;
+type RunDependencies = JobsDependencies & { started: StartedAttempts };
+
+/** Runs a claimed job as a span of its request's trace. */
+const runTraced = (job: ClaimedJob, dependencies: RunDependencies) =>
+  traced(
+    dependencies.tracing,
+    jobSpan(job.claim),
+    () => runClaimed(job, dependencies),
+    (report) => toldOfJob(job, report),
+  );
 
 /** Runs a claimed job under heartbeats and submits its result. */
-async function runClaimed(
-  job: ClaimedJob,
-  dependencies: JobsDependencies & { started: StartedAttempts },
-): Promise<JobReport | null> {
+async function runClaimed(job: ClaimedJob, dependencies: RunDependencies): Promise<JobReport | null> {
   const { config, abandoned, log, tracing } = dependencies;
   const { claim, control } = job;
   const ended = new AbortController();

@@ -20,11 +20,7 @@ import { DEFAULT_SEARCH_PATH } from './settings.js';
 
 /** A PostgreSQL target with one pool for reads and one for writes. */
 export function createPostgresDriver(database: DriverConfig, config: AgentConfig, timings: Timings): Driver {
-  const searchPath = database.searchPath ?? DEFAULT_SEARCH_PATH;
-  const { maxRowBytes } = config.limits;
-  const options = { max: database.poolMax, maxRowBytes, connectTimeoutMs: timings.httpConnectMs, searchPath };
-  const reads = createPostgresPool({ ...options, url: database.readUrl, readOnly: true });
-  const writes = createPostgresPool({ ...options, url: database.url, readOnly: false });
+  const { reads, writes } = createPools(database, config, timings);
   const marker = createPostgresMarker(config.marker);
   const toRead = { pool: reads, timings, engine, graceMs: timings.deadlineGraceMs };
   const toWrite = { ...toRead, pool: writes, marker };
@@ -58,5 +54,15 @@ export function createPostgresDriver(database: DriverConfig, config: AgentConfig
     async close() {
       await Promise.all([reads.close(), writes.close()]);
     },
+  };
+}
+
+function createPools(database: DriverConfig, config: AgentConfig, timings: Timings) {
+  const searchPath = database.searchPath ?? DEFAULT_SEARCH_PATH;
+  const { maxRowBytes } = config.limits;
+  const options = { max: database.poolMax, maxRowBytes, connectTimeoutMs: timings.httpConnectMs, searchPath };
+  return {
+    reads: createPostgresPool({ ...options, url: database.readUrl, readOnly: true }),
+    writes: createPostgresPool({ ...options, url: database.url, readOnly: false }),
   };
 }
