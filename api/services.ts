@@ -61,12 +61,6 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   releases.add(() => temporal.close());
   const { lifecycle, drain } = createLifecycle();
   const results = await openResultStore(config);
-  const authFailures = createAuthFailureLog({ database, metrics, log });
-  releases.add(authFailures.close);
-  const lastHour = openLastHour({ database, log });
-  releases.add(lastHour.close);
-  const errands = createErrands();
-  releases.add(errands.done);
   const services: Services = {
     database,
     notifications,
@@ -80,16 +74,25 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     tracing,
     log,
     codeLogin: createCodeLogin(gateway.secretKey),
-    lastHour,
-    authFailures,
     lifecycle,
     consoleFiles: await readConsoleFiles(options.consoleDist),
     temporal,
-    errands,
     version,
+    ...openBeside({ database, metrics, log }, releases),
     ...inMemory({ database, notifications, metrics, log }, configuration.config),
   };
   return { services, reload: configuration.reload, drain };
+}
+
+/** What goes on beside the calls. */
+function openBeside({ database, metrics, log }: Pick<Services, 'database' | 'metrics' | 'log'>, releases: Releases) {
+  const authFailures = createAuthFailureLog({ database, metrics, log });
+  releases.add(authFailures.close);
+  const lastHour = openLastHour({ database, log });
+  releases.add(lastHour.close);
+  const errands = createErrands();
+  releases.add(errands.done);
+  return { authFailures, lastHour, errands };
 }
 
 /** What needs no release. */

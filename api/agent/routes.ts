@@ -4,9 +4,10 @@ import { named, noFields, text, uuid } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { claimJob } from './claim.js';
 import { heartbeat } from './heartbeat.js';
-import { type PollMemory, pollJobs } from './poll.js';
+import { pollJobs } from './poll.js';
 import { claimAnswer, heartbeatAnswer, pollAnswer, submitted } from './poll-answer.js';
 import { pollBody } from './poll-body.js';
+import type { PollMemory } from './poll-wait.js';
 import { executionAhead, submitResult, submitUnread } from './result.js';
 import { resultBody } from './submission.js';
 

@@ -6,9 +6,10 @@ import { requestParams } from '../http/fields.js';
 import { booleanParam, choiceParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { evidenceDocument, showEvidence } from './evidence.js';
+import { showExecutions } from './executions.js';
 import { showRequests } from './list.js';
 import { executions, listed, workflow } from './schemas.js';
-import { showExecutions, shownAhead, showRequest } from './show.js';
+import { shownAhead, showRequest } from './show.js';
 import { shown } from './shown-schema.js';
 import { showWorkflow } from './workflow.js';
 

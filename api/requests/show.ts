@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { listCandidateAgents } from '../../db/agent-list.js';
 import { markerFormOf } from '../../db/agents.js';
-import { listExecutions } from '../../db/executions.js';
 import { topic } from '../../db/notifications.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { findShown, type Shown } from '../../db/shown-request.js';
@@ -12,15 +11,14 @@ import { shownContext } from '../../domain/request/context.js';
 import { canDecide } from '../../domain/request/judge-approve.js';
 import { isResumable } from '../../domain/request/judge-resume.js';
 import { unseen } from '../../domain/request/refused.js';
-import { hasDecided, isOwner, mayReadResult, maySee, relatedBy } from '../../domain/request/relation.js';
+import { hasDecided, isOwner, maySee, relatedBy } from '../../domain/request/relation.js';
 import { FINAL, type Status, type StoredRequest } from '../../domain/request/types.js';
-import { arrayText, objectText } from '../../lib/json/write.js';
+import { objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
 import { readAhead } from '../http/ahead.js';
 import { longPoll } from '../http/long-poll.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
-import { readable, resultPolicy } from '../results/policy.js';
 import { appliedOfRequest } from './applied.js';
 import { executionPolicy } from './pair.js';
 import { requestId } from './request-id.js';
@@ -86,6 +84,23 @@ async function shownRequest(
   { request, now }: { request: StoredRequest & Shown; now: number },
 ): Promise<z.input<typeof shown>> {
   return {
+    ...storedFields(request),
+    queue_hint: await queueHint(services, request),
+    related: relatedBy({
+      requested: isOwner(caller, request),
+      decided: hasDecided(caller, request),
+      can_decide: canDecide(request, caller, now),
+    }),
+    idempotency_key: caller.id === request.requester ? request.idempotencyKey : null,
+    resumable: isResumable(request, executionPolicy(services.generation(), request), now),
+    migrations: await appliedOfRequest(services, caller, request),
+    context: shownContext(request, request.collected, request.dryRuns, now),
+  };
+}
+
+/** What is the same for every reader. */
+function storedFields(request: StoredRequest & Shown) {
+  return {
     id: request.id,
     requester: request.requester,
     database: request.database,
@@ -93,12 +108,6 @@ async function shownRequest(
     operation: request.operation,
     detail: request.detail,
     status: request.status,
-    queue_hint: await queueHint(services, request),
-    related: relatedBy({
-      requested: isOwner(caller, request),
-      decided: hasDecided(caller, request),
-      can_decide: canDecide(request, caller, now),
-    }),
     emergency: request.emergency,
     no_result_store: request.noResultStore,
     require_approval: request.requireApproval,
@@ -107,13 +116,11 @@ async function shownRequest(
     reason: request.reason,
     share_with: request.shareWith,
     metadata: null,
-    idempotency_key: caller.id === request.requester ? request.idempotencyKey : null,
     created_at: iso(request.createdAt),
     updated_at: iso(request.updatedAt),
     expires_at: isoOrNull(request.expiresAt),
     approved_at: isoOrNull(request.approvedAt),
     dispatch_by: isoOrNull(request.dispatchBy),
-    resumable: isResumable(request, executionPolicy(services.generation(), request), now),
     resolved_at: isoOrNull(request.resolvedAt),
     claimed_by: request.status === 'running' ? request.claimedBy : null,
     cancel_requested_at: isoOrNull(request.cancelRequestedAt),
@@ -122,8 +129,6 @@ async function shownRequest(
     lost_reason: request.lostReason,
     approval_digest: request.approvalDigest,
     approval_progress: approvalProgress(request),
-    migrations: await appliedOfRequest(services, caller, request),
-    context: shownContext(request, request.collected, request.dryRuns, now),
     decision_trace: request.decisionTrace,
   };
 }
@@ -166,33 +171,3 @@ function isRecent(features: readonly string[], { maxAffectedRows, unresolved }: 
   const bounds = maxAffectedRows === null || features.includes('max_affected_rows');
   return bounds && unresolved.every(({ markerForm }) => markerForm <= markerFormOf(features));
 }
-
-/** `GET /api/requests/{id}/executions`, newest first. */
-export async function showExecutions(call: Call<{ id: string }, { limit: number }, undefined>, services: Services) {
-  const id = requestId(call.params.id);
-  const { request } = await visibleRequest(call.caller, services, id);
-  const rows = await listExecutions(services.database, id, call.query.limit);
-  const executions = rows.map((row) => ({
-    id: row.id,
-    status: row.status,
-    agent_id: row.agent_id,
-    fence: row.fence,
-    created_at: iso(row.created_at),
-    started_at: iso(row.created_at),
-    finished_at: isoOrNull(row.finished_at),
-    error_message: row.error_message,
-    rows_affected: row.rows_affected === null ? null : Number(row.rows_affected),
-    duration_ms: row.duration_ms,
-    outcome: row.outcome,
-    applied_fence: row.applied_fence,
-    has_stored_result:
-      readable(services, call.generation, request, row) && mayReadResult(call.caller, request, access(services, call, request)),
-  }));
-  if (executions.every(({ rows_affected: count }) => count === null || Number.isSafeInteger(count))) return { executions };
-  // Counts above 2^53 - 1 are shown exactly (AG-50a), which JavaScript numbers cannot do.
-  const texts = executions.map((shown, index) => objectText(shown, { rows_affected: rows[index]?.rows_affected ?? 'null' }));
-  return rawJson(200, [objectText({}, { executions: arrayText(texts) })]);
-}
-
-const access = (services: Services, call: Pick<Call<unknown, unknown, unknown>, 'generation'>, request: StoredRequest) =>
-  resultPolicy(services, call.generation, request).access;

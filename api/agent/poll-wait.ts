@@ -1,0 +1,117 @@
+import type { z } from 'zod';
+import { type AgentReport, touchAgent } from '../../db/agents.js';
+import type { Work } from '../../db/claimable-jobs.js';
+import type { Vouched } from '../../db/client.js';
+import { topic } from '../../db/notifications.js';
+import type { Caller } from '../../domain/caller.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../http/long-poll.js';
+import type { Call } from '../http/route.js';
+import { agentOf } from './caller.js';
+import type { CancelWatch, ToldCancels } from './cancels.js';
+import { isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
+import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
+import { claimOffered } from './poll-claims.js';
+import type { SchemaAsks, takeAsks } from './snapshot-asks.js';
+import { takePlace, type WaitingPolls } from './waiting-polls.js';
+
+export type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
+
+/** What this process remembers of polls. */
+export interface PollMemory {
+  waiting: WaitingPolls;
+  asks: SchemaAsks;
+  told: ToldCancels;
+  /** The shortest lease (AG-37). */
+  leaseFloorMs: number;
+  /**
+   * An agent that froze or lost its network leaves a poll that waits on: a claim for it would be lost with its lease. So a poll that has waited
+   * longer offers, and the agent claims (AG-80). Agents with work to do poll again at once.
+   */
+  claimWithinMs: number;
+}
+
+/** What the record of the poll brings. Its answer does not wait then. */
+export interface Told {
+  /** Schemas that the agent must send. */
+  schemas: ReturnType<typeof takeAsks>;
+  /** Answers of claims that it did not get. */
+  lost: string[];
+}
+
+interface Waiting {
+  report: AgentReport;
+  /** The agent gets no work. */
+  none: boolean;
+  memory: PollMemory;
+  cancels: CancelWatch;
+  told: Told;
+  /** Records the poll, with its first look. */
+  begin(look?: (db: Vouched) => Promise<Work>): Promise<Work>;
+}
+
+/** Records the poll and looks for work, again and again while the agent waits. */
+export async function waitForOffer(call: PollCall, services: Services, waiting: Waiting): Promise<Offer> {
+  const { report, none, memory, told, begin } = waiting;
+  const { limit, explain_limit: explains, claim, wait_ms: waitMs, holding } = call.body;
+  const wanted = { jobs: Math.min(limit, maxJobs), explains: Math.min(explains, maxExplains), claim };
+  if (none || wanted.jobs + wanted.explains + waitMs + holding.length === 0) {
+    await begin();
+    return nothingOffered;
+  }
+  const ended = new AbortController();
+  let leave = () => {};
+  let started = performance.now();
+  try {
+    const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
+    const topics = [
+      ...report.scopes.map(({ database, environment }) => topic.jobs(database, environment)),
+      topic.cancels(report.id),
+    ];
+    const offered = await longPoll(waiter, services, { topics, ms: Math.min(waitMs, maxWaitMs) }, async (woken) => {
+      const look = (db: Vouched) => lookForWork(services, db, report, wanted);
+      const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
+      if (!woken) started = performance.now();
+      // If the token was narrowed during the wait, the agent must poll again.
+      if (!sameScopes(now, call.caller)) return nothingOffered;
+      const found = { wanted, work, claimUntil: started + memory.claimWithinMs, signal: waiter.signal };
+      const all = await offerOrClaim(call, services, waiting, found);
+      // An agent that must send a schema, or that lost a claim, gets its answer immediately.
+      if (!isEmpty(all) || told.schemas.length + told.lost.length > 0) return all;
+      if (!woken && waitMs > 0) leave = takePlace(memory.waiting, call.caller.id, () => ended.abort());
+      return null;
+    });
+    if (offered === null && waitMs > 0) await call.recheck();
+    return offered ?? nothingOffered;
+  } finally {
+    leave();
+    if (performance.now() - started > 1000) touchLater(services, report.id);
+  }
+}
+
+/** What the agent gets of the work that was found, and the cancels that wait for it. */
+async function offerOrClaim(
+  call: PollCall,
+  services: Services,
+  { report, memory, cancels, told }: Waiting,
+  { wanted, work, claimUntil, signal }: { wanted: Wanted; work: Work; claimUntil: number; signal: AbortSignal },
+): Promise<Offer> {
+  // A claimed job is lost if the client is gone (HT-104).
+  const mayClaim = () => !signal.aborted && !services.lifecycle.draining;
+  const loaded = { ...report, inFlight: report.inFlight + told.lost.length };
+  const [found, cancelled] = await Promise.all([offer(services, loaded, { wanted, work }, mayClaim), cancels.take()]);
+  const isClaiming = call.body.claim && performance.now() < claimUntil && found.jobs.length > 0 && mayClaim();
+  if (!isClaiming) return { ...found, cancelled };
+  const claiming = { ...memory, report: loaded, jobs: found.jobs, limit: wanted.jobs };
+  return { ...found, ...(await claimOffered(call, services, claiming)), cancelled };
+}
+
+const sameScopes = (now: Caller, before: Caller) =>
+  JSON.stringify(agentOf(now).agentScopes) === JSON.stringify(agentOf(before).agentScopes);
+
+/** The answer does not wait for this write: the agent's next poll repeats it within milliseconds. */
+function touchLater(services: Services, agentId: string): void {
+  touchAgent(services.database, agentId).catch((error: unknown) =>
+    services.log.debug({ error: String(error) }, 'agent record not touched'),
+  );
+}
