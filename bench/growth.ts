@@ -60,10 +60,11 @@ async function proveCopies({ database, bob, admin }: BenchSystem): Promise<void>
   );
   const path = `/api/requests/${rows[0].id}`;
   await expectStatus(200, bob.call('POST', `${path}/approve`, {}));
-  await waitFor('the workflow of a copy', followWaitMs, new AbortController().signal, async () => {
+  const isFollowed = async () => {
     const { in_step } = await expectStatus(200, admin.call('GET', `${path}/workflow`));
     return in_step;
-  });
+  };
+  await waitFor('the workflow of a copy', isFollowed, { ms: followWaitMs });
 }
 
 /** One of each, in turn, until it is over: percentiles in milliseconds. */

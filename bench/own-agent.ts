@@ -54,7 +54,7 @@ export function agentStarter(plan: AgentPlan, folder: string): StartAgent {
       deathSignal: 'SIGKILL',
       environment: plan.environment,
     });
-    await waitFor('the agent', startWaitMs, new AbortController().signal, async () => existsSync(readyFile));
+    await waitFor('the agent', async () => existsSync(readyFile), { ms: startWaitMs });
     return { pid: child.pid, stop: () => child.stop('SIGTERM', 15_000) };
   };
 }

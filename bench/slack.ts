@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { sleep } from '../lib/sleep.js';
 import { lifecycle } from './lifecycle.js';
+import { startLocalServer } from './local-server.js';
 import { create } from './requests.js';
 import { percentiles } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
@@ -14,39 +12,19 @@ const drainLimitMs = 300_000;
  * `lifecycle`, as what Slack costs reads.
  */
 export async function slack(system: BenchSystem, { on = 1, creations = 50, pause = 500, ...options }: BenchOptions) {
-  const { database, alice } = system;
-  const posted = new Map<string, number>();
-  let calls = 0;
-  const fake = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    calls += 1;
-    const id = /"value":"([0-9a-f-]{36})"/.exec(Buffer.concat(chunks).toString())?.[1];
-    if (id !== undefined && !posted.has(id)) posted.set(id, Date.now());
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ ok: true, channel: 'C1', ts: `1900000000.${String(calls).padStart(6, '0')}` }));
-  }).listen(0, '127.0.0.1');
-  await once(fake, 'listening');
-  const { port } = fake.address() as AddressInfo;
-  const section = `[slack]\nbot_token = "xoxb-bench"\nsigning_secret = "s"\napi_base_url = "http://127.0.0.1:${port}/api/"\n`;
+  const fake = await startFakeSlack();
+  const section = `[slack]\nbot_token = "xoxb-bench"\nsigning_secret = "s"\napi_base_url = "${fake.url}/api/"\n`;
   // A webhook that subscribes to nothing makes a new generation, which shows that the change of the file is in force.
   const marker = '[[webhooks]]\nid = "bench"\nurl = "https://example.com/"\nevents = ["webhook.test"]\n';
   await system.configure({ head: '', tables: on > 0 ? `${marker}${section}` : marker });
   try {
-    const durations: number[] = [];
-    const ids: string[] = [];
-    for (let n = 0; n < creations; n += 1) {
-      const startedAt = performance.now();
-      ids.push(await create(alice, 'production'));
-      durations.push(performance.now() - startedAt);
-      await sleep(pause);
-    }
+    const { ids, durations } = await createSlowly(system, creations, pause);
     await untilSent(system);
-    const { rows } = await database.query(
+    const { rows } = await system.database.query(
       'select id, extract(epoch from created_at) * 1000 as at from requests where id = any($1::uuid[])',
       [ids],
     );
-    const waits = rows.map(({ id, at }) => (posted.get(id) ?? Number.NaN) - Number(at));
+    const waits = rows.map(({ id, at }) => (fake.postedAt.get(id) ?? Number.NaN) - Number(at));
     const { ms, cpu_ms_per_request: cpu, count } = await lifecycle(system, { ...options });
     const behind = await unsent(system);
     return {
@@ -57,13 +35,40 @@ export async function slack(system: BenchSystem, { on = 1, creations = 50, pause
       count,
       lifecycle_ms: ms,
       cpu_ms_per_request: cpu,
-      calls,
+      calls: fake.calls(),
       unsent_at_the_end: behind,
     };
   } finally {
-    fake.closeAllConnections();
     fake.close();
   }
+}
+
+/** Takes every call, and remembers when the first card of a request came. */
+async function startFakeSlack() {
+  const postedAt = new Map<string, number>();
+  let calls = 0;
+  const server = await startLocalServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    calls += 1;
+    const id = /"value":"([0-9a-f-]{36})"/.exec(Buffer.concat(chunks).toString())?.[1];
+    if (id !== undefined && !postedAt.has(id)) postedAt.set(id, Date.now());
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ ok: true, channel: 'C1', ts: `1900000000.${String(calls).padStart(6, '0')}` }));
+  });
+  return { ...server, postedAt, calls: () => calls };
+}
+
+async function createSlowly({ alice }: BenchSystem, count: number, pauseMs: number) {
+  const ids: string[] = [];
+  const durations: number[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const startedAt = performance.now();
+    ids.push(await create(alice, 'production'));
+    durations.push(performance.now() - startedAt);
+    await sleep(pauseMs);
+  }
+  return { ids, durations };
 }
 
 async function unsent({ database }: BenchSystem): Promise<number> {

@@ -89,18 +89,21 @@ export async function startSystem(folder: string, options: SystemOptions): Promi
       measure: profiling.measure,
       startAgent: agentStarter(started.agent, folder),
       startBeside: (name, listen) => startBeside(started.plan, layout, name, listen),
-      stop: async () => {
-        for (const caller of Object.values(callers)) caller.close();
-        await database.end();
-        await session.stop();
-        const failure = session.failure();
-        if (failure !== null) throw new Error(failure);
-      },
+      stop: () => stopSystem(session, database, callers),
     };
   } catch (error) {
     await session.stop();
     throw error;
   }
+}
+
+/** Throws if a process had ended by itself. */
+async function stopSystem(session: Session, database: pg.Pool, callers: Readonly<Record<string, Caller>>): Promise<void> {
+  for (const caller of Object.values(callers)) caller.close();
+  await database.end();
+  await session.stop();
+  const failure = session.failure();
+  if (failure !== null) throw new Error(failure);
 }
 
 /** Starts all processes. `agent` is the plan of the agent of `npm start`, also where a bench brings its own. */
@@ -149,7 +152,7 @@ async function configure(
   const before = await generation();
   writeFileSync(file, `${head}\n${readFileSync(file, 'utf8')}\n${tables}`);
   for (const { pid } of processes.filter(({ name }) => /server|worker/i.test(name))) process.kill(pid, 'SIGHUP');
-  await waitFor('the new configuration', 30_000, new AbortController().signal, async () => (await generation()) > before);
+  await waitFor('the new configuration', async () => (await generation()) > before, { ms: 30_000 });
   // The other process has read its file too by then.
   await sleep(6000);
 }

@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { GatewayPlan } from '../dev/gateway.js';
 import type { Session } from '../dev/session.js';
+import { startLocalServer } from './local-server.js';
 import { withOwnConfig } from './own-agent.js';
 
 /** The plan with traces on, in every process. */
@@ -19,15 +17,10 @@ export async function withTraces(plan: GatewayPlan, folder: string, session: Ses
 
 /** Takes spans and throws them away, so that it costs next to nothing; returns its address. */
 async function startCollector(session: Session): Promise<string> {
-  const collector = createServer((call, answer) => {
+  const collector = await startLocalServer((call, answer) => {
     call.resume();
     call.once('end', () => answer.setHeader('content-type', 'application/json').end('{}'));
   });
-  collector.listen(0, '127.0.0.1');
-  await once(collector, 'listening');
-  session.atEnd(() => {
-    collector.close();
-    collector.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  session.atEnd(collector.close);
+  return collector.url;
 }

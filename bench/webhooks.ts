@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { sleep } from '../lib/sleep.js';
 import { lifecycle } from './lifecycle.js';
+import { startLocalServer } from './local-server.js';
 import { percentiles } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
@@ -15,15 +13,13 @@ const drainLimitMs = 300_000;
 export async function webhooks(system: BenchSystem, { hooks = 3, burst = hooks > 0 ? 1000 : 0, ...options }: BenchOptions) {
   const { database } = system;
   const receivedAt = new Map<string, number>();
-  const receiver = createServer((request, response) => {
+  const receiver = await startLocalServer((request, response) => {
     receivedAt.set(String(request.headers['webhook-id']).slice(3), Date.now());
     request.resume().on('end', () => response.end());
-  }).listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
-  const { port } = receiver.address() as AddressInfo;
+  });
   const tables = Array.from(
     { length: hooks },
-    (_, n) => `[[webhooks]]\nid = "bench-${n}"\nurl = "http://127.0.0.1:${port}/"\nsecret = "0123456789abcdef"\n`,
+    (_, n) => `[[webhooks]]\nid = "bench-${n}"\nurl = "${receiver.url}/"\nsecret = "0123456789abcdef"\n`,
   );
   if (hooks > 0) await system.configure({ head: 'allow_private_networks = true', tables: tables.join('\n') });
   try {
@@ -32,14 +28,6 @@ export async function webhooks(system: BenchSystem, { hooks = 3, burst = hooks >
     await untilDelivered(system);
     const { rows } = await database.query('select id, extract(epoch from created_at) * 1000 as at from webhook_deliveries');
     const waits = rows.map(({ id, at }) => (receivedAt.get(id) ?? Number.NaN) - Number(at));
-    const startedAt = performance.now();
-    await database.query(
-      `insert into webhook_deliveries (id, webhook_id, event_type, body)
-       select gen_random_uuid(), 'bench-' || n % $2::int, 'webhook.test', '{}' from generate_series(1, $1::int) n`,
-      [burst, hooks],
-    );
-    await untilDelivered(system);
-    const burstSeconds = (performance.now() - startedAt) / 1000;
     return {
       hooks,
       count,
@@ -49,12 +37,23 @@ export async function webhooks(system: BenchSystem, { hooks = 3, burst = hooks >
       undelivered_at_the_end: backlog,
       change_to_receiver_ms: percentiles(waits),
       burst,
-      deliveries_per_second: Math.round(burst / burstSeconds),
+      deliveries_per_second: await deliveriesPerSecond(system, hooks, burst),
     };
   } finally {
-    receiver.closeAllConnections();
     receiver.close();
   }
+}
+
+/** Of a burst that is stored at once. */
+async function deliveriesPerSecond(system: BenchSystem, hooks: number, burst: number): Promise<number> {
+  const startedAt = performance.now();
+  await system.database.query(
+    `insert into webhook_deliveries (id, webhook_id, event_type, body)
+     select gen_random_uuid(), 'bench-' || n % $2::int, 'webhook.test', '{}' from generate_series(1, $1::int) n`,
+    [burst, hooks],
+  );
+  await untilDelivered(system);
+  return Math.round(burst / ((performance.now() - startedAt) / 1000));
 }
 
 async function undelivered({ database }: BenchSystem): Promise<number> {

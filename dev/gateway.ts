@@ -34,7 +34,7 @@ const startWaitMs = 90_000;
 export async function addGateway(session: Session, layout: Layout, plan: GatewayPlan, report: Report): Promise<void> {
   const listen = plan.listen === null ? [] : ['--listen', plan.listen];
   const until = (name: 'server' | 'worker', isReady: () => Promise<boolean>) =>
-    waitFor(`the ${name}`, startWaitMs, session.signal, isReady, logOf(layout, name));
+    waitFor(`the ${name}`, isReady, { ms: startWaitMs, signal: session.signal, logFile: logOf(layout, name) });
   const serverDone = report.begin('server');
   const workerDone = report.begin('worker');
   const { serverConfig, environment } = plan;
@@ -46,7 +46,7 @@ export async function addGateway(session: Session, layout: Layout, plan: Gateway
   const { agent, workerUrl } = plan;
   if (agent !== null) await addAgent(session, layout, agent, report);
   if (workerUrl !== null) await until('worker', () => answersOk(`${workerUrl}/ready`));
-  await waitFor('the gateway', startWaitMs, session.signal, () => answersOk(`${plan.serverUrl}/ready`));
+  await waitFor('the gateway', () => answersOk(`${plan.serverUrl}/ready`), { ms: startWaitMs, signal: session.signal });
   session.giveWay();
   workerDone(workerUrl ?? '');
 }
@@ -60,7 +60,7 @@ async function addAgent(session: Session, layout: Layout, agent: AgentPlan, repo
   const { config, environment } = agent;
   addProgram(session, layout, { name: 'agent', args: ['--config', config], environment, graceMs: 15_000 });
   const isReady = async () => readyFile === null || existsSync(readyFile);
-  await waitFor('the agent', startWaitMs, session.signal, isReady, logOf(layout, 'agent'));
+  await waitFor('the agent', isReady, { ms: startWaitMs, signal: session.signal, logFile: logOf(layout, 'agent') });
   done('');
 }
 

@@ -16,9 +16,7 @@ export async function awaitSchemas(layout: Layout, server: string, signal: Abort
   const isKnown = async (environment: string) =>
     (await callApi({ server, token: userToken(layout, 'alice') }, 'GET', `/api/schemas/shop?environment=${environment}`))
       .status === 200;
-  await waitFor('the schema of the shop databases', schemaWaitMs, signal, async () => {
-    const known = await Promise.all(environments.map(isKnown));
-    return known.every(Boolean);
-  });
+  const areKnown = async () => (await Promise.all(environments.map(isKnown))).every(Boolean);
+  await waitFor('the schema of the shop databases', areKnown, { ms: schemaWaitMs, signal });
   done(environments.map((environment) => `shop/${environment}`).join(', '));
 }

@@ -42,36 +42,31 @@ export function createSession(): Session {
     cause = failure ?? null;
     ending.abort(new Error('stopped'));
   };
-  const add = (part: Part) => {
-    parts.push(part);
-    void part.child.exited.then((how) => end(describeDeath(part.child, how)));
-  };
-  const stop = async () => {
-    end();
-    for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part.stop();
-    await releases.all();
-  };
-  const together = async <T extends unknown[]>(work: [...{ [index in keyof T]: Promise<T[index]> }]): Promise<T> => {
-    for (const one of work) one.catch((error: Error) => end(error.message));
-    await Promise.allSettled(work);
-    return (await Promise.all(work)) as T;
-  };
-  const giveWay = () => {
-    for (const { child, yields } of parts) if (yields) child.giveWay();
-  };
-  const kill = () => {
-    for (const { child, killSignal = 'SIGKILL' } of parts) void child.stop(killSignal, 1000);
-  };
   return {
     signal: ending.signal,
     failure: () => cause,
-    add,
-    giveWay,
-    together,
+    add(part) {
+      parts.push(part);
+      void part.child.exited.then((how) => end(describeDeath(part.child, how)));
+    },
+    giveWay() {
+      for (const { child, yields } of parts) if (yields) child.giveWay();
+    },
     atEnd: releases.add,
+    async together<T extends unknown[]>(work: [...{ [index in keyof T]: Promise<T[index]> }]): Promise<T> {
+      for (const one of work) one.catch((error: Error) => end(error.message));
+      await Promise.allSettled(work);
+      return (await Promise.all(work)) as T;
+    },
     end,
-    stop,
-    kill,
+    async stop() {
+      end();
+      for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part.stop();
+      await releases.all();
+    },
+    kill() {
+      for (const { child, killSignal = 'SIGKILL' } of parts) void child.stop(killSignal, 1000);
+    },
   };
 }
 

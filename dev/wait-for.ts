@@ -2,16 +2,17 @@ import { waitUntil } from '../lib/deadline.js';
 
 const lookEveryMs = 40;
 
-/** Resolves when `isReady` does; throws when the signal aborts or after `waitMs`, naming what is missing and the log that tells why. */
-export async function waitFor(
-  what: string,
-  waitMs: number,
-  signal: AbortSignal,
-  isReady: () => Promise<boolean>,
-  logFile: string | null = null,
-): Promise<void> {
-  if (!(await waitUntil(isReady, { ms: waitMs, everyMs: lookEveryMs, signal })))
-    throw new Error(`${what} was not ready after ${waitMs / 1000} s${logFile === null ? '' : `; its log: ${logFile}`}`);
+interface Wait {
+  ms: number;
+  signal?: AbortSignal;
+  /** The log that tells why it is not ready. */
+  logFile?: string;
+}
+
+/** Resolves once `isReady` gives true. Throws when the signal aborts, or after `ms`, naming what is missing. */
+export async function waitFor(what: string, isReady: () => Promise<boolean>, { ms, signal, logFile }: Wait): Promise<void> {
+  if (!(await waitUntil(isReady, { ms, everyMs: lookEveryMs, signal })))
+    throw new Error(`${what} was not ready after ${ms / 1000} s${logFile === undefined ? '' : `; its log: ${logFile}`}`);
 }
 
 /** Whether a GET of the address returns 200. */

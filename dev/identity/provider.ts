@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import Provider, { type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import Provider, { type ClientMetadata, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
 import { memoryOf } from './memory.js';
 import { codePage, confirmPage, donePage, errorPage, loginPage, send } from './pages.js';
 
@@ -43,20 +43,7 @@ function configuration(): Configuration {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return {
     adapter: memoryOf(),
-    clients: [
-      {
-        client_id: clientId,
-        client_name: 'svc',
-        redirect_uris: ['127.0.0.1', 'localhost'].flatMap((host) => [
-          `http://${host}/callback`,
-          `http://${host}/api/console/oidc/callback`,
-        ]),
-        grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
-        token_endpoint_auth_method: 'none',
-        application_type: 'native',
-        id_token_signed_response_alg: 'ES256',
-      },
-    ],
+    clients: [client],
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'demo', alg: 'ES256', use: 'sig' }] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
     conformIdTokenClaims: false,
@@ -84,6 +71,19 @@ function configuration(): Configuration {
     },
   };
 }
+
+const client: ClientMetadata = {
+  client_id: clientId,
+  client_name: 'svc',
+  redirect_uris: ['127.0.0.1', 'localhost'].flatMap((host) => [
+    `http://${host}/callback`,
+    `http://${host}/api/console/oidc/callback`,
+  ]),
+  grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+  token_endpoint_auth_method: 'none',
+  application_type: 'native',
+  id_token_signed_response_alg: 'ES256',
+};
 
 const show = (ctx: KoaContextWithOIDC, text: string): void => {
   ctx.type = 'html';

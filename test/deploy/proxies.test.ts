@@ -100,13 +100,14 @@ describe.each([
       deathSignal: 'SIGKILL',
     });
     child = running;
-    await waitFor(program, startWaitMs, new AbortController().signal, async () => {
+    const isReady = async () => {
       if (running.hasExited()) throw new Error(lastLines(running.logFile, 20));
       return ask('GET', '/health').then(
         ({ status }) => status === 200,
         () => false,
       );
-    });
+    };
+    await waitFor(program, isReady, { ms: startWaitMs });
   });
   afterAll(() => child?.stop('SIGTERM', 5000));
 

@@ -43,11 +43,11 @@ export function createProgram(options: ProgramOptions): Program {
     if (child === undefined) throw new Error(`${options.name} was not started`);
     return child;
   };
-  const untilReady = () =>
-    waitFor(options.name, startWaitMs, new AbortController().signal, async () => {
-      if (!running().hasExited()) return options.isReady();
-      throw new Error(`${options.name} ended: ${await running().exited}\n${lastLines(options.logFile, 20)}`);
-    });
+  const isReady = async () => {
+    if (!running().hasExited()) return options.isReady();
+    throw new Error(`${options.name} ended: ${await running().exited}\n${lastLines(options.logFile, 20)}`);
+  };
+  const untilReady = () => waitFor(options.name, isReady, { ms: startWaitMs });
   const launch = () => {
     if (options.readyFile !== undefined) rmSync(options.readyFile, { force: true });
     child = startChild({
