@@ -58,23 +58,10 @@ export function createContext(
   openLogin: OpenLogin,
 ): Context {
   const { terminal, output, options } = parts;
-  let layers: Layers | undefined;
-  let settings: ServerSettings | undefined;
-  let admission: ReturnType<typeof trustGate> | undefined;
-  let client: Client | undefined;
   const clients: Client[] = [];
-  const getLayers = () => {
-    layers ??= loadLayers(options, terminal, output.warn);
-    return layers;
-  };
-  const getSettings = () => {
-    settings ??= serverSettings(getLayers(), options, output.warn);
-    return settings;
-  };
-  const gate = () => {
-    if (admission === undefined) admission = trustGate(getSettings(), parts);
-    return admission;
-  };
+  const layers = once(() => loadLayers(options, terminal, output.warn));
+  const settings = once(() => serverSettings(layers(), options, output.warn));
+  const gate = once(() => trustGate(settings(), parts));
   const clientWith = (token: TokenSource) => {
     const made = clientOf(context, token, gate());
     clients.push(made);
@@ -82,18 +69,24 @@ export function createContext(
   };
   const context: Context = {
     ...parts,
-    layers: getLayers,
-    settings: getSettings,
+    layers,
+    settings,
     admit: async () => gate()?.(),
     clientWith,
-    client() {
-      client ??= clientWith(tokenOf(context, getSettings(), openLogin));
-      return client;
-    },
+    client: once(() => clientWith(tokenOf(context, settings(), openLogin))),
     hearing: (warn) => createContext({ ...parts, output: { ...output, warn, warnAtEnd: warn } }, openLogin),
     close: () => clients.forEach((one) => void one.close()),
   };
   return context;
+}
+
+/** The value of the first call that does not throw, for all later ones. */
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 function clientOf(context: Context, token: TokenSource, admit: ReturnType<typeof trustGate>): Client {
@@ -113,9 +106,6 @@ function clientOf(context: Context, token: TokenSource, admit: ReturnType<typeof
 
 function tokenOf(context: Context, { credential, baseUrl, ca }: ServerSettings, openLogin: OpenLogin): TokenSource {
   if (credential.kind === 'token') return async () => credential.token;
-  let source: Promise<TokenSource> | undefined;
-  return async () => {
-    source ??= openLogin(context, credential.provider, { baseUrl, ca });
-    return (await source)();
-  };
+  const source = once(() => openLogin(context, credential.provider, { baseUrl, ca }));
+  return async () => (await source())();
 }

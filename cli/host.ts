@@ -1,10 +1,11 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import type { KeyCommand, KeysOptions } from '../runtime/commands/keys.js';
 import type { Say } from '../runtime/commands/say.js';
 import { addExamples } from './define/examples.js';
+import { configOf, configOption, formatOptions, type Mode, overlapOption } from './host-options.js';
 import { type UsageError, usageError } from './usage.js';
 
-/** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51). */
+/** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51), told in `mode`. */
 export async function runHostCommand(argv: readonly string[], mode: Mode): Promise<number> {
   let start: (() => Promise<number>) | undefined;
   const program = createProgram((chosen) => {
@@ -45,14 +46,6 @@ async function inMode(command: Command, run: (say?: Say) => Promise<number>): Pr
   if (mode === 'human') return run();
   return (await import('../runtime/commands/say.js')).inOneLine(mode, run);
 }
-
-const formatOptions = (command: Command): Command =>
-  command
-    .addOption(new Option('--format <mode>', 'output format').choices(['human', 'json', 'quiet']))
-    .option('--json', 'the same as --format json');
-
-/** As the client's commands have it; `mode` is what the words say before they are parsed. */
-type Mode = 'human' | 'json' | 'quiet';
 
 /** The tree of host commands, to read their words. */
 export const hostCommands = (): Command => createProgram(() => {});
@@ -156,24 +149,6 @@ function defineKeyCommand(
   });
 }
 
-const overlapOption = () =>
-  new Option('--overlap <time>', 'how long agents that do not know the new key may use the old one')
-    .argParser(duration)
-    .default(86_400, '24h');
-
-/** Parses `90s`, `30m`, `24h` or `7d` into seconds; at most a year. */
-function duration(text: string): number {
-  const [, count, unit] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(count) * { s: 1, m: 60, h: 3600, d: 86_400 }[unit as 's' | 'm' | 'h' | 'd'];
-  if (!(seconds >= 60 && seconds <= 31_536_000)) throw new InvalidArgumentError('it must be 1m to 365d, such as 24h.');
-  return seconds;
-}
-
-/** `--config` in any position: a parent command consumes it before the child sees it. */
-function configOf(command: Command): string {
-  return command.optsWithGlobals<{ config: string }>().config;
-}
-
 function defineWorker(program: Command, choose: Choose): void {
   define(program, 'worker', 'run the Temporal worker')
     .addOption(configOption())
@@ -209,9 +184,4 @@ function defineConfig(program: Command, choose: Choose): void {
 /** A bad command line throws instead of ending the process. */
 function define(parent: Command, name: string, description = ''): Command {
   return parent.command(name).description(description).exitOverride();
-}
-
-/** CF-1: `server.toml` in the working directory by default. */
-function configOption(): Option {
-  return new Option('--config <file>', 'path of server.toml').default('server.toml');
 }

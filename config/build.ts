@@ -15,7 +15,6 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
   const optionalPath = (name: string | null) => (name === null ? null : path(name));
   const { root, auth, ...others } = sections;
   const { temporal, worker, database, security, license, resultStorage, logging, audit, ...plain } = camelKeys(others);
-  const { ca, cert, key, serverName } = temporal.tlsFiles;
   const stateDir = path(root.state_dir);
   const config: Config = {
     file,
@@ -26,11 +25,7 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
     ...plain,
     worker: { ...worker, listen: worker.listen === '' ? null : worker.listen },
     database: { ...database, caFile: optionalPath(database.caFile) },
-    temporal: {
-      ...temporal,
-      tls: temporal.tls || [temporal.apiKey, ca, cert, key, serverName].some((value) => value !== null),
-      tlsFiles: { ca: optionalPath(ca), cert: optionalPath(cert), key: optionalPath(key), serverName },
-    },
+    temporal: buildTemporal(temporal, optionalPath),
     security: {
       secretKey: environment.SVC_SECRET_KEY?.toLowerCase() || null,
       secretKeyFile: path(security.secretKeyFile ?? `${root.state_dir}/secret.key`),
@@ -53,6 +48,16 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
     shared: buildShared({ sections, lists }),
   };
   return deepFreeze(config);
+}
+
+/** Whatever only makes sense with TLS switches it on. */
+function buildTemporal(temporal: Config['temporal'], path: (name: string | null) => string | null): Config['temporal'] {
+  const { ca, cert, key, serverName } = temporal.tlsFiles;
+  return {
+    ...temporal,
+    tls: temporal.tls || [temporal.apiKey, ca, cert, key, serverName].some((value) => value !== null),
+    tlsFiles: { ca: path(ca), cert: path(cert), key: path(key), serverName },
+  };
 }
 
 /** AU-81. */

@@ -74,7 +74,7 @@ const host = {
   file: 'cli/host.ts',
   loads: [
     ...['api/main.ts', 'worker/main.ts', 'dev/main.ts', 'runtime/commands', 'agent/doctor.ts'],
-    ...['cli/define/examples.ts', 'cli/usage.ts', 'node_modules/commander'],
+    ...['cli/define/examples.ts', 'cli/host-options.ts', 'cli/usage.ts', 'node_modules/commander'],
   ],
 };
 

@@ -53,14 +53,7 @@ export async function openGatewayDatabase(
     onWake: (topics) => notifications?.publish(topics),
     onPoolError: tell,
   });
-  try {
-    await patiently(() => reach(database));
-    await patiently(() => bringUpToDate(database, settings));
-    await patiently(() => enterSecretKey(database, secretKey, log));
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  await prepare({ database, secretKey, patiently }, settings, log);
   const channels = [processName === 'worker' ? workersChannel : callersChannel] as const;
   const listening = openNotifications({ url, database, applicationName, channels, onError: tell });
   notifications = listening;
@@ -77,6 +70,22 @@ export async function openGatewayDatabase(
       await database.close();
     },
   };
+}
+
+/** Closes the database if it throws. */
+async function prepare(
+  { database, secretKey, patiently }: Pick<GatewayDatabase, 'database' | 'secretKey' | 'patiently'>,
+  settings: ReturnType<typeof databaseSettings>,
+  log: Logger,
+): Promise<void> {
+  try {
+    await patiently(() => reach(database));
+    await patiently(() => bringUpToDate(database, settings));
+    await patiently(() => enterSecretKey(database, secretKey, log));
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }
 
 function databaseSettings(config: Config['database'], applicationName: string) {

@@ -74,21 +74,10 @@ function dataOf({ fault, evidence, log, kept }: EvidenceVerdict, isTrusted: bool
   };
 }
 
-const summaryOf = ({
-  id,
-  requester,
-  database,
-  environment,
-  operation,
-  status,
-}: NonNullable<EvidenceVerdict['evidence']>['request']) => ({
-  id,
-  requester,
-  database,
-  environment,
-  operation,
-  status,
-});
+const summaryFields = ['id', 'requester', 'database', 'environment', 'operation', 'status'] as const;
+
+const summaryOf = (request: NonNullable<EvidenceVerdict['evidence']>['request']) =>
+  Object.fromEntries(summaryFields.map((field) => [field, request[field]]));
 
 /** The page that a person reads. Nothing of a document that does not hold is told. */
 function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): string {

@@ -43,33 +43,21 @@ export interface Plainness {
 }
 
 export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, noPager }: Plainness): Output {
-  const { stdout, stderr, environment } = terminal;
+  const { stdout, stderr } = terminal;
   const warnings: string[] = [];
   const last = new Set<string>();
-  let isCut = false;
-  const onCut = () => {
-    isCut = true;
-  };
-  const styleOf = (stream: Terminal['stdout']) =>
-    createStyle(
-      wantsColour(stream, environment, noColor),
-      stream.isTTY === true ? { columns: stream.columns || 80, now: terminal.now, onCut } : undefined,
-    );
-  const noteStyle = styleOf(stderr);
-  const line = (ok: boolean, data: string, error: CommandFailure | null, id: string | undefined) =>
-    `${objectText({ ok, data, ...(id !== undefined && { request_id: id }), ...warned(), ...(error && { error: told(error) }) }, { data: onOneLine(data) })}\n`;
-  const warned = () => (warnings.length + last.size > 0 ? { warnings: [...warnings, ...last] } : {});
+  const { style, noteStyle, hasCut } = createStyles(terminal, noColor);
   const note = (text: string) => {
     if (mode === 'human') stderr.write(`${text}\n`);
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
   const end = () => {
-    if (isCut) note(noteStyle.dim('what ends in ... is cut to fit; --json has all of it, and so has a pipe'));
+    if (hasCut()) note(noteStyle.dim('what ends in ... is cut to fit; --json has all of it, and so has a pipe'));
     last.forEach(warnLine);
   };
   return {
     mode,
-    style: styleOf(stdout),
+    style,
     noteStyle,
     warn(text) {
       warnings.push(text);
@@ -81,12 +69,12 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
     note,
     async succeed(answer) {
       if (mode === 'human') await showText(terminal, answer.human(), noPager);
-      else stdout.write(line(true, answer.data, null, answer.requestId));
+      else stdout.write(jsonLine(answer, null, [...warnings, ...last]));
       if (answer.note !== undefined) note(answer.note);
       end();
     },
     fail(problem) {
-      if (mode !== 'human') stdout.write(line(false, problem.data, problem, problem.requestId));
+      if (mode !== 'human') stdout.write(jsonLine(problem, problem, [...warnings, ...last]));
       else if (problem.human !== null) stdout.write(problem.human());
       if (mode !== 'quiet') stderr.write(errorLines(problem, noteStyle));
       end();
@@ -94,9 +82,38 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
   };
 }
 
+/** The styles of both streams, and whether one of them has cut a text to fit. */
+function createStyles({ stdout, stderr, environment, now }: Terminal, noColor: boolean) {
+  let isCut = false;
+  const onCut = () => {
+    isCut = true;
+  };
+  const styleOf = (stream: Terminal['stdout']): Style => {
+    const fit = stream.isTTY === true ? { columns: stream.columns || 80, now, onCut } : undefined;
+    return createStyle(wantsColour(stream, environment, noColor), fit);
+  };
+  return { style: styleOf(stdout), noteStyle: styleOf(stderr), hasCut: () => isCut };
+}
+
 async function showText(terminal: Terminal, text: string, noPager: boolean): Promise<void> {
   const pager = noPager || terminal.stdout.isTTY !== true ? null : (await import('./long-text.js')).pagerOf(text, terminal);
   if (pager === null || !(await terminal.page(pager, text))) terminal.stdout.write(text);
+}
+
+/** The one line of the modes that are not for people (CL-12). */
+function jsonLine(
+  { data, requestId }: { data: string; requestId?: string | undefined },
+  error: CommandFailure | null,
+  warnings: readonly string[],
+): string {
+  const line = {
+    ok: error === null,
+    data,
+    ...(requestId !== undefined && { request_id: requestId }),
+    ...(warnings.length > 0 && { warnings }),
+    ...(error && { error: told(error) }),
+  };
+  return `${objectText(line, { data: onOneLine(data) })}\n`;
 }
 
 const told = ({ code, message, hint }: CommandFailure) => ({ code, message, hint });
