@@ -15,6 +15,7 @@ import { judge } from '../domain/request/judge.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { requestWorkflow } from '../workflows/messages.js';
 import type { Job } from './job.js';
+import { listMissing } from './missing-workflows.js';
 import { replaceWorkflow } from './send-news.js';
 import { tellToRead } from './tell-to-read.js';
 import type { TemporalLink } from './temporal-link.js';
@@ -42,46 +43,60 @@ export function createReconciler(options: ReconcilerOptions): Job {
     name: 'reconciler',
     async once() {
       const open = await countOpenWorkflows(options);
-      const stuck = await database.transaction((tx) => runRound(tx, options, open));
+      const { stuck, doubtful } = await database.transaction((tx) => runRound(tx, options, open));
       for (const one of stuck) await moveAndReplace(options, one);
+      await startMissing(options, doubtful);
       // Runs more often than rounds are due, so that no round is a whole interval late if the process that ran the last one is gone.
       return Math.max(50, everyMs / 4);
     },
   };
 }
 
-/** Runs one round under its lock. Returns the requests that were already overdue in the last round. */
-async function runRound(tx: Transaction, options: ReconcilerOptions, open: number | null): Promise<OverdueRequest[]> {
+interface Round {
+  /** Overdue already in the last round. */
+  stuck: OverdueRequest[];
+  /** May have lost their workflows. */
+  doubtful: string[];
+}
+
+/** Runs one round under its lock. */
+async function runRound(tx: Transaction, options: ReconcilerOptions, open: number | null): Promise<Round> {
   const last = await beginRound(tx, options.everyMs);
-  if (last === undefined) return [];
+  if (last === undefined) return { stuck: [], doubtful: [] };
   const overdue = await listOverdue(tx, options.graceMs, maxOverdue);
   const known = new Set(last.overdue);
   const stuck = overdue.filter(({ id }) => known.has(id));
   const fresh = overdue.filter(({ id, waiting }) => !known.has(id) && !waiting).map(({ id }) => id);
   const fewer = open !== null && open < (await countFollowed(tx, options.graceMs));
-  const rebuilt = await rebuild(tx, options, last, fewer);
+  const { doubtful, rebuiltTo } = await rebuild(tx, options, last, fewer);
   await tellToRead(tx, options, fresh, 'overdue requests were told to read again');
   const left = overdue.filter(({ id }) => !known.has(id)).map(({ id }) => id);
-  await saveRound(tx, { overdue: left, fewer: rebuilt === null && fewer, rebuiltTo: rebuilt });
-  return stuck;
+  await saveRound(tx, { overdue: left, fewer: rebuiltTo === null && fewer, rebuiltTo });
+  return { stuck, doubtful };
 }
 
 /**
- * If two rounds find too few workflows, Temporal has lost its data. Then each request gets its workflow again, in parts that leave half of
- * the backlog to new requests. Returns how far it got, or null if nothing is being rebuilt.
+ * If two rounds find too few workflows, Temporal has lost its data, or its index is late. Then each request is looked at, in parts that leave
+ * half of the backlog to new requests. Returns the next part and how far that gets, or null if nothing is left.
  */
 async function rebuild(
   tx: Transaction,
   options: ReconcilerOptions,
   last: ReconcilerState,
   fewer: boolean,
-): Promise<string | null> {
-  if (last.rebuiltTo === null && !(fewer && last.fewer)) return null;
+): Promise<{ doubtful: string[]; rebuiltTo: string | null }> {
+  if (last.rebuiltTo === null && !(fewer && last.fewer)) return { doubtful: [], rebuiltTo: null };
   const room = Math.max(0, Math.floor(options.maxBacklog / 2) - (await countBacklog(tx)));
-  const ids = room === 0 ? [] : await listNotFinal(tx, last.rebuiltTo, room);
-  await tellToRead(tx, options, ids, 'workflows are missing and are started again');
-  if (room === 0) return last.rebuiltTo;
-  return ids.length < room ? null : (ids.at(-1) ?? null);
+  if (room === 0) return { doubtful: [], rebuiltTo: last.rebuiltTo };
+  const doubtful = await listNotFinal(tx, last.rebuiltTo, room);
+  return { doubtful, rebuiltTo: doubtful.length < room ? null : doubtful.at(-1)! };
+}
+
+/** Each request whose workflow is gone gets it again. Telling all would keep a Temporal busy whose index is late because it is busy. */
+async function startMissing(options: ReconcilerOptions, doubtful: readonly string[]): Promise<void> {
+  const missing = await listMissing(options.temporal, doubtful);
+  if (missing.length === 0) return;
+  await options.database.transaction((tx) => tellToRead(tx, options, missing, 'workflows are missing and are started again'));
 }
 
 /** A workflow that ignored its news is not reliable: this makes the move and replaces the workflow. */

@@ -32,9 +32,9 @@ afterAll(async () => {
 });
 
 /** One round at once, of a reconciler with no patience. */
-async function round(maxBacklog = 10_000): Promise<void> {
+async function round(maxBacklog = 10_000, temporal = worker.temporal): Promise<void> {
   await worker.database.query(`update background_state set updated_at = '-infinity' where name = 'reconciler'`);
-  const { database, temporal, taskQueue, metrics } = worker;
+  const { database, taskQueue, metrics } = worker;
   await createReconciler({
     database,
     temporal,
@@ -134,6 +134,27 @@ describe('the reconciler', () => {
     expect(await worker.database.query('select * from background_state')).toEqual([before]);
     await approve(worker.database, id);
     await untilKnown(worker, id, 'approved');
+  });
+
+  it('starts only what is gone when Temporal counts too few because its index is late', async () => {
+    const ids = await Promise.all([1, 2, 3].map(() => storeRequest(worker.database)));
+    for (const id of ids) await untilKnown(worker, id, 'pending');
+    const runs = await Promise.all(ids.map((id) => describeRun(worker, id)));
+    await handleOf(ids[1]!).terminate();
+    const late: typeof worker.temporal = {
+      ...worker.temporal,
+      call: (operation, work) =>
+        operation === 'count'
+          ? Promise.resolve({ count: 0 } as Awaited<ReturnType<typeof work>>)
+          : worker.temporal.call(operation, work),
+    };
+    const before = await repairs();
+    for (let n = 0; n < 3; n += 1) await round(10_000, late);
+    await untilKnown(worker, ids[1]!, 'pending');
+    expect(await repairs()).toBe(before + 1);
+    const after = await Promise.all(ids.map((id) => describeRun(worker, id)));
+    expect(after.map(({ runId }, n) => runId === runs[n]!.runId)).toEqual([true, false, true]);
+    expect(after[0]!.historyLength).toBe(runs[0]!.historyLength);
   });
 
   it('gives every request its workflow again when Temporal has lost its data, in parts', async () => {
