@@ -1,7 +1,7 @@
 import { sleep } from '../lib/sleep.js';
 import type { BenchSystem } from './system.js';
 
-const drainLimitMs = 300_000;
+const drainLimitMs = 900_000;
 
 /** Requests with news that Temporal does not have yet. */
 export async function countBacklog({ database }: BenchSystem): Promise<number> {
