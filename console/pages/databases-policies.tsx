@@ -64,7 +64,7 @@ function Operation({ resolved, database, environment }: { resolved: Resolved; da
     <tr>
       <th scope="row">{operationText(operation)}</th>
       <td>{previews[decision_preview]}</td>
-      <td>
+      <td class="long">
         {steps.map(({ mode, requirements }, index) => (
           <p key={index}>
             step {index + 1}

@@ -64,7 +64,7 @@ function Row({ delivery, onAgain }: { delivery: Delivery; onAgain: () => void })
         <When at={created_at} />
       </td>
       <td>{next_retry_at === null ? '' : <When at={next_retry_at} />}</td>
-      <td>
+      <td class={last_error === null ? '' : 'long'}>
         <Text of={last_error} />
       </td>
       <td>

@@ -60,6 +60,8 @@ function optionsOf({ lines }: Drawn, host: HTMLElement): uPlot.Options {
     height,
     legend: { show: false },
     cursor: { show: false },
+    // From 0, and at least to 1, which is the smallest step.
+    scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
       { ...axis, values: (_plot, seconds) => seconds.map(clockText) },
       { ...axis, size: 44, incrs: wholeSteps },

@@ -17,7 +17,7 @@ export function Roles() {
                 <th scope="row">
                   <Name of={name} /> {builtin && <span class="quiet">built in</span>}
                 </th>
-                <td>
+                <td class="long">
                   <Text
                     of={permissions
                       .map(({ perm, ownership }) => (ownership === 'any' && perm !== '*' ? `${perm} (of everybody)` : perm))

@@ -35,7 +35,7 @@ export function Attempts({ executions }: { executions: readonly Execution[] }) {
             </td>
             <td class="number">{execution.duration_ms === null ? '' : showDuration(execution.duration_ms)}</td>
             <td class="number">{execution.rows_affected === null ? '' : withCommas(execution.rows_affected)}</td>
-            <td>{outcomeOf(execution)}</td>
+            <td class="long">{outcomeOf(execution)}</td>
           </tr>
         ))}
       </Table>

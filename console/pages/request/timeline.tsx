@@ -15,7 +15,10 @@ export function Timeline({ request, executions }: Shown) {
             <strong>
               <Text of={who} />
             </strong>{' '}
-            {what} <When at={at} />
+            {what}{' '}
+            <span class="quiet">
+              · <When at={at} />
+            </span>
             {note !== null && (
               <p class="quiet">
                 <Text of={note} />
