@@ -1,5 +1,5 @@
-import { type Check, type Finding, failed, passed, skipped, warned } from '../lib/checks.js';
 import { within } from '../lib/deadline.js';
+import { type Check, type Finding, failed, passed, skipped, warned } from '../lib/doctor-checks.js';
 import type { AgentConfig, DatabaseConfig } from './config-values.js';
 import { createDriver } from './drivers/create.js';
 import { type Connected, ConnectFailure, type Driver } from './drivers/driver.js';

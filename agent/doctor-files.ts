@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Finding, passed, warned } from '../lib/checks.js';
+import { type Finding, passed, warned } from '../lib/doctor-checks.js';
 import { expandText, type Variables, variablesIn } from '../lib/expansion.js';
 import type { KeyedText } from '../lib/variable-audit.js';
 

@@ -1,5 +1,14 @@
 import { CLOCK_TOLERANCE_MS } from '../crypto/verify-execution-token.js';
-import { type Check, type Finding, failed, makeChecks, type PlannedCheck, passed, skipped, warned } from '../lib/checks.js';
+import {
+  type Check,
+  type Finding,
+  failed,
+  makeChecks,
+  type PlannedCheck,
+  passed,
+  skipped,
+  warned,
+} from '../lib/doctor-checks.js';
 import type { Variables } from '../lib/expansion.js';
 import { networkHints } from '../lib/network-faults.js';
 import { auditVariables, textsOf } from '../lib/variable-audit.js';

@@ -12,7 +12,7 @@ import { parseToml, readSource, unreadable } from './source.js';
 import type { ConfigProblem, LoadedConfig } from './types.js';
 import { checkWebhookHosts, type Lookup } from './webhook-hosts.js';
 
-export { findLostSections } from './guard.js';
+export { findLostSections } from './lost-sections.js';
 export { formatProblem } from './problems.js';
 export { keepRestartKeys, listRestartKeys } from './reload.js';
 export { changedSections, sharedContent } from './shared.js';

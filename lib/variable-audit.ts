@@ -1,4 +1,4 @@
-import { type Finding, failed, passed } from './checks.js';
+import { type Finding, failed, passed } from './doctor-checks.js';
 import { expandText, findVariable, type Variables, variablesIn } from './expansion.js';
 
 /** A string of a parsed file with its dotted key. */

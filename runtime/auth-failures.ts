@@ -3,8 +3,8 @@ import { insertAuditEvents } from '../db/audit.js';
 import type { Database } from '../db/client.js';
 import type { Actor, AuditDraft } from '../domain/audit/draft.js';
 import type { ClientAddress } from './client-address.js';
+import type { AuthFailure } from './credential-verdict.js';
 import type { Metrics } from './metrics.js';
-import type { AuthFailure } from './verdict.js';
 
 /** AU-12: individual events per client address and minute. One event at the end of the minute sums up the rest. */
 const eventsPerWindow = 60;

@@ -10,11 +10,11 @@ import { storedCaller } from '../domain/stored-caller.js';
 import { prefixOf, tokenStatus } from '../domain/token-rules.js';
 import type { ClientAddress } from './client-address.js';
 import type { Credential } from './credential.js';
+import { type Admitted, type AuthFailure, type Refused, stranger, type Verdict } from './credential-verdict.js';
 import type { Generation } from './generation.js';
 import { httpStatus } from './http-errors.js';
 import type { AuthenticateJwt } from './oidc/authenticate.js';
 import type { Meter } from './rate-limits/meter.js';
-import { type Admitted, type AuthFailure, type Refused, stranger, type Verdict } from './verdict.js';
 
 export interface Authenticated extends Admitted {
   actor: Actor;

@@ -29,7 +29,6 @@ import { createDeliveryStarter } from './delivery-starter.js';
 import { createEndedWorkflows } from './ended-workflows.js';
 import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
-import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
 import { createLicenseKeeper } from './license-keeper.js';
@@ -37,6 +36,7 @@ import { createMcpCleaner } from './mcp-cleaner.js';
 import { createOnboardingKeeper } from './onboarding-keeper.js';
 import { createOnboardingStarter } from './onboarding-starter.js';
 import { createOrphanCleaner } from './orphans.js';
+import { createPresence } from './presence.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
 import { createPurge } from './purge.js';
@@ -171,7 +171,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, tracin
     createSweeper({ database, onMoved }),
     createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
     createEndedWorkflows({ ...told, metrics }),
-    createHeartbeat({ database, identity, taskQueue, isWorking }),
+    createPresence({ database, identity, taskQueue, isWorking }),
     createRelayCleaner({ database }),
     createResultCleaner({ database, results, resultTtlDays: () => days().resultTtlDays }),
     createOrphanCleaner({ database, results, signal }),

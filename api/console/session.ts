@@ -10,7 +10,7 @@ import type { Origins } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Authenticated } from '../../runtime/authentication.js';
-import type { ProviderWord } from '../../runtime/verdict.js';
+import type { ProviderWord } from '../../runtime/credential-verdict.js';
 import { tokenCreated, tokenRevoked } from '../identity/events.js';
 
 /** How many sessions a user may have. The next one ends the oldest. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Check, makeChecks } from '../../lib/checks.js';
+import { type Check, makeChecks } from '../../lib/doctor-checks.js';
 import type { Context } from '../context.js';
 import { callerChecks } from '../doctor/caller-checks.js';
 import { localChecks } from '../doctor/local-checks.js';

@@ -1,5 +1,5 @@
 import { matchPolicy } from '../../domain/workflow-policy.js';
-import { type Finding, failed, type PlannedCheck, passed, skipped, warned } from '../../lib/checks.js';
+import { type Finding, failed, type PlannedCheck, passed, skipped, warned } from '../../lib/doctor-checks.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { CommandFailure } from '../failure.js';
 import { showValue } from '../output/details.js';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { failed, type PlannedCheck, passed, warned } from '../../lib/checks.js';
+import { failed, type PlannedCheck, passed, warned } from '../../lib/doctor-checks.js';
 import { expandText, findVariable, variablesIn } from '../../lib/expansion.js';
 import { nearest } from '../../lib/nearest.js';
 import { findCredential } from '../config/credential.js';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Finding, failed } from '../../lib/checks.js';
+import { type Finding, failed } from '../../lib/doctor-checks.js';
 import type { Layers } from '../config/layers.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';

@@ -1,4 +1,4 @@
-import { type Check, type CheckStatus, summaryOf } from '../../lib/checks.js';
+import { type Check, type CheckStatus, summaryOf } from '../../lib/doctor-checks.js';
 import { visible } from '../../lib/visible.js';
 import { CommandFailure } from '../failure.js';
 import type { Answer } from '../output/output.js';

@@ -1,5 +1,5 @@
 import { isLowerVersion } from '../../domain/semver.js';
-import { type Finding, failed, type PlannedCheck, passed, skipped, warned } from '../../lib/checks.js';
+import { type Finding, failed, type PlannedCheck, passed, skipped, warned } from '../../lib/doctor-checks.js';
 import { type JsonText, readJson } from '../../lib/json/read.js';
 import { networkHints } from '../../lib/network-faults.js';
 import { readAuthority, serverPlace } from '../config/server.js';

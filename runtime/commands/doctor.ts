@@ -1,7 +1,7 @@
 import { formatProblem, loadConfig } from '../../config/index.js';
 import { parseToml, readSource } from '../../config/source.js';
 import type { ConfigProblem } from '../../config/types.js';
-import { type Check, type Finding, failed, passed, skipped, warned } from '../../lib/checks.js';
+import { type Check, type Finding, failed, passed, skipped, warned } from '../../lib/doctor-checks.js';
 import type { Variables } from '../../lib/expansion.js';
 import { auditVariables, textsOf } from '../../lib/variable-audit.js';
 

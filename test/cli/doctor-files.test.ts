@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Check } from '../../lib/checks.js';
+import type { Check } from '../../lib/doctor-checks.js';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { connectEmptyDatabase } from '../support/postgres.js';

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Check } from '../../lib/checks.js';
+import type { Check } from '../../lib/doctor-checks.js';
 import { type Authority, createAuthority } from '../support/certificates.js';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { runSvc, type SvcOptions } from './run-svc.js';

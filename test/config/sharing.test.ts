@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findLostSections } from '../../config/guard.js';
+import { findLostSections } from '../../config/lost-sections.js';
 import { listRestartKeys } from '../../config/reload.js';
 import { BUILTIN_REVIEW, changedSections, sharedContent } from '../../config/shared.js';
 import { configOf, MINIMAL } from './support.js';

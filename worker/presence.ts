@@ -6,7 +6,7 @@ const everyMs = 10_000;
 const notWorkingPauseMs = 500;
 
 /** While `isWorking`, records for every process's `/ready` that the task queue has a live worker (OP-10). */
-export function createHeartbeat(options: {
+export function createPresence(options: {
   database: Database;
   identity: string;
   taskQueue: string;
@@ -14,7 +14,7 @@ export function createHeartbeat(options: {
 }): Job {
   const { database, identity, taskQueue, isWorking } = options;
   return {
-    name: 'heartbeat',
+    name: 'presence',
     async once() {
       if (!isWorking()) return notWorkingPauseMs;
       await beat(database, identity, taskQueue);
