@@ -46,12 +46,12 @@ async function tryClaim(
     const answer = await client.post(path, { claim_id: claimId }, { timeoutMs: timings.httpMs, signal: abandoned });
     if (answer.status === 409) return { claim: null };
     if (answer.status < 300) return { claim: readClaim(answer.body, offered) };
-    log.warn('claim refused', { request: offered.id, status: answer.status });
+    log.warn('claim refused', { request_id: offered.id, status: answer.status });
     if (answer.status === 429) return { retryAfterMs: answer.retryAfterMs ?? 0 };
     return answer.status < 500 ? { claim: null } : { retryAfterMs: 0 };
   } catch (error) {
     const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
-    log.warn('claim not answered', { request: offered.id, why });
+    log.warn('claim not answered', { request_id: offered.id, why });
     return { retryAfterMs: 0 };
   }
 }

@@ -19,10 +19,10 @@ export async function keepAlive(
     try {
       const { status, body } = await client.post(path, null, { timeoutMs: timings.httpMs, signal: ended });
       if (status === 410) job.control.request('gone');
-      else if (status !== 200) log.warn('heartbeat refused', { execution: job.executionId, status });
+      else if (status !== 200) log.warn('heartbeat refused', { execution_id: job.executionId, status });
       else if (heartbeatAnswer.parse(body).cancelled) job.control.request('asked');
     } catch (error) {
-      if (!ended.aborted) log.warn('heartbeat failed', { execution: job.executionId, why: nameOf(error) });
+      if (!ended.aborted) log.warn('heartbeat failed', { execution_id: job.executionId, why: nameOf(error) });
     }
   }
 }

@@ -50,7 +50,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
 
   const work = (entry: SlotEntry, claim: ClaimAnswer, agentId: string) => {
     runTraced(claimedJob(claim, agentId, entry.control, dependencies), all)
-      .catch((error: Error) => log.error('job failed in the agent', { request: entry.offered.id, why: error.name }))
+      .catch((error: Error) => log.error('job failed in the agent', { request_id: entry.offered.id, why: error.name }))
       .finally(() => slots.leave(entry));
   };
 
@@ -70,7 +70,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
     run(claim, agentId) {
       const { execution_id: executionId, request_id: id, operation } = claim;
       if (slots.held().includes(executionId)) {
-        log.error('already started', { request: id, fence: claim.fence });
+        log.error('already started', { request_id: id, fence: claim.fence });
         return 'refused';
       }
       work(slots.take({ id, operation }, executionId), claim, agentId);
@@ -110,10 +110,10 @@ async function runClaimed(job: ClaimedJob, dependencies: RunDependencies): Promi
   const release = job.target?.hold();
   const report = await executeJob(job, dependencies);
   release?.();
-  if (report === null) log.error('already started', { request: claim.request_id, fence: claim.fence });
+  if (report === null) log.error('already started', { request_id: claim.request_id, fence: claim.fence });
   else {
     const { strangers } = job;
-    if (strangers.length > 0) log.warn('marker rows fit no attempt', { request: claim.request_id, rows: strangers.length });
+    if (strangers.length > 0) log.warn('marker rows fit no attempt', { request_id: claim.request_id, rows: strangers.length });
     const durationMs = performance.now() - begunAt;
     const submission = { executionId: claim.execution_id, ...report, durationMs, strangers, attempts: attemptsOf(claim) };
     const sending = () => submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });

@@ -33,7 +33,7 @@ export async function submitResult(
   const path = `/api/agent/jobs/${executionId}/result`;
   const body = bodyOf(submission);
   const until = performance.now() + dependencies.retryMs;
-  const about = { execution: executionId, outcome: outcome.outcome };
+  const about = { execution_id: executionId, outcome: outcome.outcome };
   for (let attempt = 0; !signal.aborted; attempt++) {
     const tried = await tryOnce(() => client.post(path, body, { timeoutMs: timings.httpMs, signal }));
     if (tried.kind === 'accepted') return log.info('result accepted', { ...about, status: tried.status });

@@ -110,7 +110,7 @@ async function publish(options: PublisherOptions, taken: TakenNews, take: Take):
   await Promise.all([
     sent.length > 0 && remove(sent),
     left.length > 0 && (failure === null ? returnNews(database, left) : holdNews(database, left, failure)),
-  ]).catch((error: unknown) => log.warn({ err: error }, 'the outbox could not be updated'));
+  ]).catch((error: unknown) => log.warn({ error: describeError(error) }, 'the outbox could not be updated'));
 }
 
 function recordSent(

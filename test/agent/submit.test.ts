@@ -54,7 +54,7 @@ describe('the submission of a result (AP-41, AG-50)', () => {
       api.on(route, { status, body: { code: 'x' } });
       await submit(failed);
       expect(sent()).toHaveLength(1);
-      expect(lines).toEqual([`result refused {"execution":"${executionId}","outcome":"rolled_back","status":${status}}`]);
+      expect(lines).toEqual([`result refused {"execution_id":"${executionId}","outcome":"rolled_back","status":${status}}`]);
     },
   );
 
@@ -89,7 +89,7 @@ describe('the submission of a result (AP-41, AG-50)', () => {
     api.on(route, { status: 503, body: {} });
     await submit(failed, { retryMs: 100, backoff: [20] });
     expect(sent().length).toBeGreaterThan(1);
-    expect(lines.at(-1)).toBe(`result given up {"execution":"${executionId}","outcome":"rolled_back"}`);
+    expect(lines.at(-1)).toBe(`result given up {"execution_id":"${executionId}","outcome":"rolled_back"}`);
     const stop = new AbortController();
     const waiting = submit(failed, { signal: stop.signal, backoff: [600_000], retryMs: 3_600_000 });
     await expect.poll(() => lines.some((line) => line.includes('not accepted yet'))).toBe(true);
