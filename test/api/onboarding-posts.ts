@@ -29,7 +29,7 @@ export function onboardingPosts(api: TestApi) {
         comment_block: { comment_input: { value: comment } },
       }),
     async expire(id: string): Promise<void> {
-      await database().query('update slack_onboardings set expires_at = clock_timestamp() where id = $1', [id]);
+      await database().query(`update slack_onboardings set expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [id]);
       await database().transaction((tx) => expireIfDue(tx, id, { tellsApplicant: true }));
     },
   };

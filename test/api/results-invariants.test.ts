@@ -144,7 +144,7 @@ describe('RS-I6: what is not to be stored', () => {
     const { id } = await calls.run(owner, over, { success: true, result_data: rows });
     expect((await calls.stream(owner, id)).text).toContain(secret);
     expect(await tablesWith(secret)).toEqual(['result_relay']);
-    await calls.sql('update result_relay set expires_at = clock_timestamp()');
+    await calls.sql(`update result_relay set expires_at = clock_timestamp() - interval '1 ms'`);
     expect([(await calls.stream(owner, id)).status, (await calls.content(owner, id)).status]).toEqual([410, 410]);
     await createRelayCleaner({ database: api.services.database }).once();
     expect(await tablesWith(secret)).toEqual([]);

@@ -51,7 +51,7 @@ describe('what can be reviewed', () => {
     const view = await on.openReview(id);
     const click = () => on.told('UADMIN', () => on.people.click('svc_onboarding_review', id, 'UADMIN', 'C1'));
     const submit = async () => errorsOf(await on.people.interact(on.people.submissionOf(view, approve))).decision_block;
-    await on.rows('update slack_onboardings set expires_at = clock_timestamp() where id = $1', [id]);
+    await on.rows(`update slack_onboardings set expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [id]);
     expect([await click(), await submit()]).toEqual(Array(2).fill('the request has expired'));
     await on.rows(`update slack_onboardings set expires_at = clock_timestamp() + interval '1 hour' where id = $1`, [id]);
     await on.decide(id, reject);

@@ -52,7 +52,7 @@ export async function untilTold(system: System): Promise<void> {
  */
 export async function endSilentLeases({ database }: System, silentSecs: number): Promise<void> {
   await database.query(
-    `update executions set lease_expires_at = clock_timestamp()
+    `update executions set lease_expires_at = clock_timestamp() - interval '1 ms'
      where status = 'running' and lease_expires_at < clock_timestamp() + (lease_secs - $1::int) * interval '1 second'
        and lease_expires_at > clock_timestamp()`,
     [silentSecs],

@@ -55,7 +55,7 @@ async function playRound(n: number): Promise<string[]> {
 
 /** What waits is due now, and Temporal is told again. */
 const hurry = () =>
-  slack.system.database.query(`update slack_cards card set told = false, taken_until = null, next_attempt_at = clock_timestamp()
+  slack.system.database.query(`update slack_cards card set told = false, taken_until = null, next_attempt_at = clock_timestamp() - interval '1 ms'
     where shown < wanted or exists (select from slack_lines line where line.card_id = card.id)`);
 
 async function untilAllIsSaid(): Promise<void> {

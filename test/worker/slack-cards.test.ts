@@ -216,7 +216,7 @@ it('what fails for a day is given up, with all that waits (SL-61)', async () => 
   await approve(worker.database, id);
   await eventually(() => ends.length > 0);
   await worker.database.query(
-    `update slack_cards set failing_since = clock_timestamp() - interval '24 hours', next_attempt_at = clock_timestamp() where request_id = $1`,
+    `update slack_cards set failing_since = clock_timestamp() - interval '24 hours', next_attempt_at = clock_timestamp() - interval '1 ms' where request_id = $1`,
     [id],
   );
   await settled(id);
@@ -241,7 +241,9 @@ it("a process that ends between Slack's answer and the record repeats the post a
       throw new Error('killed');
     },
   };
-  await worker.database.query('update slack_cards set next_attempt_at = clock_timestamp() where id = $1', [cardId]);
+  await worker.database.query(`update slack_cards set next_attempt_at = clock_timestamp() - interval '1 ms' where id = $1`, [
+    cardId,
+  ]);
   await expect(createPostCard({ database: worker.database, ...dying }).postCard(cardId)).rejects.toThrow('killed');
   expect(cardsOf(id)).toHaveLength(1);
   isOn = true;
@@ -268,7 +270,9 @@ it('what Slack has taken is recorded, also when the database is away for a momen
         ? Promise.reject(new Error('away'))
         : worker.database.query(text, values),
   };
-  await worker.database.query('update slack_cards set next_attempt_at = clock_timestamp() where id = $1', [cardId]);
+  await worker.database.query(`update slack_cards set next_attempt_at = clock_timestamp() - interval '1 ms' where id = $1`, [
+    cardId,
+  ]);
   await createPostCard({ ...slack, database: failing, isOn: () => true }).postCard(cardId);
   isOn = true;
   await settled(id);
