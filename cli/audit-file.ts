@@ -8,7 +8,7 @@ const longestLineBytes = 16 * 1024 * 1024;
 const newline = 0x0a;
 const quote = 0x22;
 
-/** A line with its end; null stands for bytes that are no UTF-8 text, or too many. */
+/** A line with its end; null stands for bytes that are not UTF-8, or too many. */
 export interface FileLine {
   number: number;
   text: string | null;
@@ -46,7 +46,7 @@ function endOf(bytes: Buffer, format: ExportFormat): number {
   for (let at = 0; at < bytes.length; at += 1) {
     if (bytes[at] === quote) isOpen = !isOpen;
     else if (bytes[at] === newline && !isOpen) return at + 1;
-    // The manifest is no row: its quotes stand for themselves.
+    // The manifest is not a row, so its quotes do not count.
     else if (at === 0 && bytes[0] === 0x23) return bytes.indexOf(newline) + 1;
   }
   return 0;

@@ -1,7 +1,7 @@
 import type { ServerSettings } from './config/server.js';
 import { CommandFailure } from './failure.js';
 
-/** A credential that the server does not take: a login is made again, but a suspended person would try in vain. */
+/** Says what to do about a credential that the server refuses. A suspended person is not told to log in again: that would be in vain. */
 export function withCredentialHint(problem: CommandFailure, { credential, source }: ServerSettings): CommandFailure {
   const { code, message, reason, exit, data } = problem;
   const hint = credential.kind === 'login' ? loginHint(code) : tokenHint(code, source);

@@ -13,7 +13,7 @@ export interface Looked {
 }
 
 /**
- * What the server says of a text before a request is made of it (CL-19); null where it does not tell, for a creation classifies the text anyway. A table
+ * What the server says of a text before a request is made of it (CL-19); null where it does not tell, which is no loss: the creation classifies the text too. A table
  * or column that the database does not know ends the command, before an approver reads the request.
  */
 export async function lookFirst(context: Context, content: Looked): Promise<JsonText | null> {

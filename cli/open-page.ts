@@ -13,7 +13,7 @@ export function openPage(url: string, environment: NodeJS.ProcessEnv): Promise<b
   });
 }
 
-/** None of them takes the address for anything but one argument. */
+/** Each of them takes the address as one argument, whatever is in it. */
 const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],

@@ -29,7 +29,7 @@ export function modeOf(argv: readonly string[]): OutputMode {
   return last === 'json' || last === 'quiet' ? last : 'human';
 }
 
-/** How a command writes: what CI systems read is for people as far as errors and notes go. */
+/** With a format for CI systems, errors and notes are still written for people. */
 export function outputMode({ json, format }: GlobalOptions): OutputMode {
   if (json === true) return 'json';
   return format === 'json' || format === 'quiet' ? format : 'human';

@@ -39,7 +39,7 @@ export interface Limits {
   receiveMs: number;
   /** How long `login` waits for the browser. */
   loginMs: number;
-  /** Between two questions of a device login, unless the provider says another; `slow_down` adds as much. */
+  /** Between two questions of a device login, unless the provider names another; `slow_down` adds as much. */
   devicePauseMs: number;
   /** How long a command waits for another one that renews the login: longer than that may take. */
   loginLockMs: number;

@@ -17,7 +17,7 @@ export interface ReceiverOptions {
   onListening(port: number): void;
   /** Judges a delivery: whether it is believed, and whether it was the last to take. */
   onDelivery(received: Received): { verified: boolean; last: boolean };
-  /** Something came that is no delivery. */
+  /** Called for anything that is not a delivery. */
   onRefused(why: string): void;
 }
 
@@ -26,7 +26,7 @@ const maxBodyBytes = 2 * 1024 * 1024;
 /** Each may hold one body. */
 const maxConnections = 32;
 
-/** Takes deliveries on 127.0.0.1 until the last one or the signal. Rejects when the port cannot be had. */
+/** Takes deliveries on 127.0.0.1 until the last one or the signal. Rejects when it cannot listen on the port. */
 export async function receiveWebhooks(options: ReceiverOptions): Promise<void> {
   const { port, receiveMs, signal, onRefused } = options;
   const times = { requestTimeout: receiveMs, headersTimeout: receiveMs, connectionsCheckingInterval: Math.min(1000, receiveMs) };

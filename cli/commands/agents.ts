@@ -40,7 +40,7 @@ function rowOf(agent: JsonText, style: Style): string[] {
   ];
 }
 
-/** On a terminal by the server's clock. */
+/** On a terminal the time since then by the server's clock; elsewhere the instant, for scripts. */
 function lastPoll(agent: JsonText, at: string, style: Style): string {
   const secs = Number(agent.get('last_poll_ago_secs')?.text);
   return style.isTerminal && Number.isFinite(secs) ? `${shortDuration(secs * 1000)} ago` : at;

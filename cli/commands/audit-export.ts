@@ -15,7 +15,7 @@ export interface AuditExportOptions extends AuditFilterOptions {
 
 /** Longer than the server lets a slow reader wait. */
 const silenceMs = 90_000;
-/** More than a manifest has. */
+/** Longer than any manifest. */
 const keptBytes = 64 * 1024;
 
 /** `svc audit export`: the bytes as they come, to stdout or to a file that appears only when it is complete. */

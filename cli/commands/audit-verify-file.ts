@@ -80,7 +80,7 @@ async function walk(path: string, { format, end }: { format: ExportFormat; end: 
   return { state, fault: null };
 }
 
-/** Without keys from elsewhere there is only the export's own, which proves no more than that the file is of one piece. */
+/** Without keys from elsewhere there is only the export's own, which proves no more than that the file agrees with itself. */
 function contextOf(manifest: Manifest, { publicKey, anchor }: AuditVerifyOptions): ExportContext {
   const keys = new Map((publicKey ?? [manifest.public_key]).map((hex) => [keyOf(hex), hex]));
   return {
@@ -120,7 +120,7 @@ function reportOf({ state, manifest, fault }: Found, { publicKey, anchor }: Audi
   };
 }
 
-/** What is known of the events before the first. */
+/** What comes before the first event of the file. */
 function beginning({ first, isBehindPurge }: ExportState): 'first_event' | 'behind_purge' | 'later' | null {
   if (first === null) return null;
   if (first.seq === 1) return 'first_event';

@@ -73,13 +73,13 @@ function auditText(context: Context, events: readonly JsonText[], options: Audit
   return renderResult(view, format, context.output.style);
 }
 
-/** The subject of all events is the request that was asked for, if one was. */
+/** The column of subjects is left out when one request was asked for: it is the subject of all events. */
 function auditTable(context: Context, events: readonly JsonText[], hasSubject: boolean): string {
   const { style } = context.output;
   const rows = events.map((event) => {
     const text = (key: string) => visible(event.get(key)?.string() ?? '');
     const place = text('database_name') && `${text('database_name')}/${text('environment')}`;
-    // On a terminal as short as commands take it: a longer one would be cut to less.
+    // On a terminal a prefix that commands take: the table would cut the full id to something that they do not.
     const request = style.isTerminal ? text('request_id').slice(0, 8) : text('request_id');
     const subject = request || [text('resource_type'), text('resource_id')].filter(Boolean).join(' ');
     return [

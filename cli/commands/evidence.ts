@@ -79,7 +79,7 @@ const summaryFields = ['id', 'requester', 'database', 'environment', 'operation'
 const summaryOf = (request: NonNullable<EvidenceVerdict['evidence']>['request']) =>
   Object.fromEntries(summaryFields.map((field) => [field, request[field]]));
 
-/** The page that a person reads. Nothing of a document that does not hold is told. */
+/** The page that a person reads; empty for a document that does not hold. */
 function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): string {
   if (evidence === null || log === null) return '';
   const story = storyOf(evidence);

@@ -53,8 +53,8 @@ const noSql = (what: string) =>
   failure('usage', `${what}: no SQL is given`, { hint: `svc ${what} 'select 1', or --file query.sql, or pipe it in` });
 
 /**
- * The preflight and the question. Nothing is looked at before an emergency, which has no time for it, nor with a key: the request that it belongs to may
- * have run, and dropped what it names. What a preflight finds wrong is said before `--yes` is asked for.
+ * The preflight and the question. There is no preflight for an emergency, which has no time for it, nor with a key: the request of that key may have run
+ * before and dropped the tables that it names. What a preflight finds wrong is said before `--yes` is asked for.
  */
 async function checkFirst(context: Context, content: Looked, options: ExecuteOptions): Promise<void> {
   const isAsked = !beginsLikeRead(content.sql);

@@ -30,7 +30,7 @@ export async function makeLicenseKey(
   };
 }
 
-/** Complete or not there at all, and only its owner reads it. */
+/** Writes the whole file or none, readable by its owner only. */
 function writePrivate(context: Context, path: string, content: string | Buffer, force: boolean): void {
   const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`;
   try {

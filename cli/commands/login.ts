@@ -49,7 +49,7 @@ export async function login(context: Context, _: readonly string[], options: Log
   return answerOf(made, me);
 }
 
-/** Before anybody has logged in for nothing: where nothing can be kept is an error, a broken file is written anew. */
+/** Runs before the login, which would be in vain if it could not be kept. A broken file will be replaced. */
 async function checkPlace({ output, signal, terminal }: Context, store: LoginStore): Promise<void> {
   try {
     store.read();
@@ -60,7 +60,7 @@ async function checkPlace({ output, signal, terminal }: Context, store: LoginSto
   await store.underLock(async () => undefined, signal, terminal.limits.loginLockMs);
 }
 
-/** Whichever the provider has, rather the browser where there is one. */
+/** In the browser where there is one and the provider supports it, else by a code. */
 async function logInAt(context: Context, provider: Provider, settings: ProviderSettings, options: LoginOptions): Promise<Tokens> {
   const { limits, environment } = context.terminal;
   const { authorization_endpoint, device_authorization_endpoint } = provider.metadata;

@@ -40,7 +40,7 @@ async function end(context: Context, store: LoginStore, server: string | null): 
   );
 }
 
-/** What cannot be read cannot be revoked, but it can go. */
+/** A file that cannot be read names no login to revoke, but it can be removed. */
 function readOrRemove({ output }: Context, store: LoginStore): Logins | null {
   try {
     return store.read();

@@ -33,13 +33,13 @@ export async function runMcp(context: Context): Promise<Answer> {
   return { data: 'null', human: () => '' };
 }
 
-/** Whether the server is there, has MCP and takes the credential: else nobody should take this for a server (CL-49). */
+/** Throws unless the server answers, has MCP and takes the credential: without it, `svc mcp` must not look like a server (CL-49). */
 async function greet(context: Context): Promise<void> {
   const body = '{"jsonrpc":"2.0","id":0,"method":"ping"}';
   await context.client().call({ method: 'POST', path: ['mcp'], body, repeatable: true });
 }
 
-/** A process waits at its end until its output is read: by a client that reads nothing, for ever. */
+/** A process that ends waits until its output is read. With a client that reads nothing, that is for ever. */
 function ended({ terminal, output }: Context, reason: CommandFailure, isBehind: boolean): CommandFailure {
   if (!isBehind) return reason;
   output.fail(reason);

@@ -90,7 +90,7 @@ function noteFindings({ output }: Context, looked: JsonText): void {
   if (lines.length > 0) output.note(lines.join('\n'));
 }
 
-/** Every version is applied, as an agent saw: no request is made. What was reverted since then without the gateway, only `--no-preflight` finds. */
+/** An agent saw that every version is applied, so no request is made. What was reverted since then without the gateway, only `--no-preflight` finds. */
 function nothingToDo({ output }: Context, { seenAt }: Applied, count: number, target: string): Answer {
   return {
     data: objectText({ nothing_to_do: true, seen_at: seenAt, migrations: count }),

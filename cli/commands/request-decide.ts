@@ -61,7 +61,7 @@ export async function cancelRequest(context: Context, args: readonly string[], o
   return { data: reply.text, human: () => cancelText(context, id, reply.status, status) };
 }
 
-/** What is about to be decided. Returns what of the body says that it is about what was shown (CO-32). */
+/** Shows what is about to be decided. Returns the part of the body that binds the decision to what was shown (CO-32). */
 async function showBefore(context: Context, id: string, question: string): Promise<{ expected_digest?: string }> {
   const { output } = context;
   if (output.mode !== 'human') return {};

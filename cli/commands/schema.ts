@@ -38,7 +38,7 @@ export async function showSchema(context: Context, _: readonly string[], options
   return { data: reply.text, human, note: headLine(answer, tables.length, context.output.noteStyle) };
 }
 
-/** Whoever names no environment may mean another one. */
+/** Who names no environment may have meant another than the one shown. */
 function tellEnvironment({ options, layers, output }: Context): void {
   if (options.environment !== undefined) return;
   const found = layers().find('default_environment');

@@ -161,7 +161,7 @@ function expectOk(context: Context, status: number): void {
   if (status !== 200) throw new CommandFailure('server_error', `${context.what}: the server answered ${status}`);
 }
 
-/** Of the columns, those on the right only where a token has something in them: the ids need the room. */
+/** Leaves out columns that may be empty and are so for every token: the ids need the room. */
 function tokenTable(context: Context, tokens: readonly JsonText[]): string {
   const { style } = context.output;
   const columns = Object.entries(tokenColumns).filter(

@@ -37,7 +37,7 @@ export async function addUser(context: Context, args: readonly string[], options
 
 const hasRole = (user: JsonText) => (user.get('roles')?.items().length ?? 0) > 0;
 
-/** The token has the roles of now at most, for ever. */
+/** A token never has more roles than its user had when it was made. */
 const noRole = (id: string) => `
 ${visible(id)} has no role yet, so this token can do nothing, and it gains no role later. Give a role, then a new token:
   svc user update ${visible(id)} --add-role requester

@@ -66,7 +66,7 @@ interface Facts {
   request: string | null;
   actor: string | null;
   fault: string | null;
-  /** JSON text: the body, or a string of it when it is no JSON. */
+  /** JSON text: the body, or the body as a string when it is not JSON. */
   body: string;
 }
 

@@ -5,7 +5,7 @@ import type { Layers } from './layers.js';
 
 /** `[server.oidc]` of one file (CL-04): all keys come from the same layer, so that no other file can lead a login astray. */
 export interface ProviderSettings {
-  /** As configured: the provider must call itself so, to the byte. */
+  /** As configured; the provider must name itself the same, byte for byte. */
   issuer: string;
   clientId: string;
   /** Where the discovery document is. */
@@ -28,7 +28,7 @@ export function providerFile(layers: Layers): FileLayer | undefined {
   return layers.files.find((file) => file.hasOidc);
 }
 
-/** `config_error` for what is missing or no address. */
+/** `config_error` where a key is missing or its value is not an address. */
 export function providerSettings(layers: Layers, file: FileLayer, isInsecure: boolean): ProviderSettings {
   const where = `${file.path}: [server.oidc]`;
   const read = (key: string) => layers.inFile(file, `server.oidc.${key}`)?.text || null;

@@ -37,7 +37,7 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
   const authority = readAuthority(layers);
   const takesInsecure = isOpen && insecure.byFound;
   const isLogin = credential.kind === 'oidc';
-  // A login is the person's own, whoever has written where to log in.
+  // A login is the person's own, whoever wrote the file that says where to log in.
   const isForeign = !isFound || isLogin || layers.foundReadsEnvironment;
   const isSteered = address.isFound || authority.byFound || (isFound && isLogin);
   return {

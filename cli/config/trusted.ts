@@ -15,14 +15,14 @@ import { waitUntil } from '../../lib/deadline.js';
 import { failure } from '../failure.js';
 import { configDirectory } from './layers.js';
 
-/** What the person has trusted: the project file of one folder may send credentials of his to one address (HD-60). */
+/** What a person has trusted: the project file of one folder may send this person's credentials to one address (HD-60). */
 export interface TrustEntry {
   /** Without links. */
   folder: string;
   address: string;
   /** SHA-256 of the certificate authority that the project file brings along, or null. */
   ca: string | null;
-  /** Where the project file leads a login: its addresses, as they stand there. */
+  /** The addresses to which the project file leads a login, as it spells them. */
   provider?: string;
 }
 
@@ -72,7 +72,7 @@ export async function changeTrusted(file: string, change: (entries: TrustEntry[]
   }
 }
 
-/** What processes that were killed have left; nobody else writes while the lock is held. */
+/** Files that killed processes left behind: nobody else writes while the lock is held. */
 function removeUnfinished(file: string): void {
   const [folder, start] = [dirname(file), `${basename(file)}.`];
   for (const name of readdirSync(folder))
@@ -94,7 +94,7 @@ function readOwn(file: string): string | null {
   return readFileSync(file, 'utf8');
 }
 
-/** Who can write the file, or put another in its place, could trust in the name of the person. */
+/** Whoever can write the file, or put another in its place, could trust an address in the person's name. */
 function refuseOthers(path: string, { mode, uid }: Stats): void {
   if (process.platform === 'win32') return;
   if ((mode & 0o022) !== 0)

@@ -53,7 +53,6 @@ export function auditAnchor(text: string): { seq: number; hash: string } {
 /** Collects public keys from an option that may be repeated. */
 export const publicKeys = (text: string, previous: string[] | undefined): string[] => [...(previous ?? []), publicKey(text)];
 
-/** Parses a public key. */
 export function publicKey(text: string): string {
   if (!/^[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('it must be 64 hexadecimal digits.');
   return text.toLowerCase();

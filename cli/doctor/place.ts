@@ -13,7 +13,7 @@ export interface Place {
   /** Takes the warnings that were heard since the last call. */
   heard(): string[];
   layers?: Layers;
-  /** The answer to `GET /health`, and the time here when it was half way. */
+  /** The answer to `GET /health`, and the time here halfway through the call. */
   health?: { version: string; headers: IncomingHttpHeaders; at: number };
   /** Pairs that the caller sees. */
   pairs?: readonly Pair[];
@@ -33,7 +33,7 @@ export function explain(error: unknown): Finding {
   return failed(said(error.message.replace(/^doctor: /, '')), { hint });
 }
 
-/** A text of the server in a message; it is made visible where it is printed. */
+/** A text of the server, short enough for a message. It is made visible where it is printed. */
 export const said = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}...` : text);
 
 /** The first few of a list that others wrote. */

@@ -60,7 +60,7 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
   throw statementFailure(context.what, { message, hint }, reply.text);
 }
 
-/** The request's own text; a migration is many. */
+/** The SQL of the request; null for a migration, which has many texts. */
 const sqlOf = (view: RequestView): string | null =>
   isMigration(view) ? null : (readJson(view.text).get('detail')?.string() ?? null);
 

@@ -11,7 +11,7 @@ const botScopes = [
 ] as const;
 
 /**
- * What Slack makes an app of: https://docs.slack.dev/reference/app-manifest. No events, no tokens that are exchanged for others: the gateway
+ * What Slack makes an app from: https://docs.slack.dev/reference/app-manifest. No events, no tokens that are exchanged for others: the gateway
  * has one token and answers calls.
  */
 export function slackManifest(serverUrl: string, appName: string) {
@@ -46,7 +46,7 @@ export function slackManifest(serverUrl: string, appName: string) {
   };
 }
 
-/** Slack takes these characters in a bot's name. */
+/** Slack allows no other characters in a bot's name. */
 function botName(appName: string): string {
   const name = appName
     .toLowerCase()
@@ -55,6 +55,6 @@ function botName(appName: string): string {
   return name === '' ? 'svc' : name;
 }
 
-/** Slack's page that makes an app of a manifest, filled in. */
+/** Slack's page that makes an app from a manifest, with this one filled in. */
 export const newAppPage = (manifest: string): string =>
   `https://api.slack.com/apps?new_app=1&manifest_json=${encodeURIComponent(manifest)}`;

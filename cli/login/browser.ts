@@ -11,7 +11,7 @@ export interface BrowserWish {
   /** False: the person opens the address. */
   opens: boolean;
   waitMs: number;
-  /** Rather a login by code than an address that the person must open; then null is returned. */
+  /** Returns null where the person would have to open the address: a login by code is easier then. */
   orElse: boolean;
 }
 
@@ -59,7 +59,7 @@ interface Secrets {
   nonce: string;
 }
 
-/** The page tells how the whole ended, so it waits for the exchange of the code. */
+/** The browser's page tells how the login ended, so it waits for the exchange of the code. */
 async function codeFor(
   { library, config }: Provider,
   listener: CallbackListener,

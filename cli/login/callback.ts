@@ -20,7 +20,7 @@ export interface CallbackListener {
 const ports = [19_836, 19_837, 19_838, 19_839, 19_840];
 
 /**
- * Listens on 127.0.0.1 for one callback. Whatever else comes, such as one that a page of a stranger sends, is refused and changes nothing; `onForged`
+ * Listens on 127.0.0.1 for one callback. Whatever else comes, such as one that a stranger's page sends, is refused and changes nothing; `onForged`
  * is told once.
  */
 export async function listenForCallback(state: string, signal: AbortSignal, onForged: () => void): Promise<CallbackListener> {
@@ -73,7 +73,7 @@ async function listenOnFirst(server: Server): Promise<number> {
   });
 }
 
-/** Null for what is no callback. By another name than the address, a page of a stranger could lead a browser here. */
+/** Null for anything that is not a callback. Under another host name, a stranger's page could send a browser here. */
 function addressOf({ method, url = '', headers }: IncomingMessage, port: number): URL | null {
   const base = `http://127.0.0.1:${port}`;
   if (method !== 'GET' || headers.host !== `127.0.0.1:${port}` || !url.startsWith('/') || !URL.canParse(base + url)) return null;

@@ -60,7 +60,7 @@ export function providerOf(
 async function openProvider(context: Context, metadata: ServerMetadata, clientId: string, ca: string | null): Promise<Provider> {
   const library = await import('openid-client');
   const config = new library.Configuration(metadata, clientId, undefined, library.None());
-  // Each address was looked at before.
+  // Each address was checked before.
   library.allowInsecureRequests(config);
   const until = (signal: AbortSignal) => {
     config[library.customFetch] = providerFetch(context, ca, signal);
@@ -160,7 +160,7 @@ export function providerFailure({ what, signal }: Context, error: unknown): Comm
   return failure('auth_error', `${what}: the provider's answer is not accepted: ${told.slice(0, 300)}`);
 }
 
-/** The error and what caused it. */
+/** The error and its causes. */
 function chain(error: unknown): object[] {
   const all: object[] = [];
   for (let one = error; typeof one === 'object' && one !== null && all.length < 6; one = (one as { cause?: unknown }).cause)

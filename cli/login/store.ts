@@ -58,7 +58,6 @@ export function storeOf(folder: string, issuer: string, clientId: string): Login
   return storeAt(join(folder, `${name}.json`));
 }
 
-/** All that are there. */
 export function allStores(folder: string): LoginStore[] {
   if (!isOwnFolder(folder)) return [];
   const names = readdirSync(folder).filter((name) => /^[0-9a-f]{16}\.json$/.test(name));

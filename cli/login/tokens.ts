@@ -31,7 +31,7 @@ export function loginFrom({ tokens, settings, provider, server, now, previous }:
     subject: subject ?? previous?.subject ?? null,
     token,
     expires_at: lifeMs === null ? null : at(now + lifeMs),
-    // A login that lives for minutes only would else be renewed by every command.
+    // Half of its life at most: otherwise every command would renew a login that lives for minutes only.
     refresh_at: lifeMs === null ? null : at(now + lifeMs - Math.min(earlyMs, lifeMs / 2)),
     refresh_token: tokens.refresh_token ?? previous?.refresh_token ?? null,
     token_endpoint: String(token_endpoint),
@@ -45,7 +45,7 @@ export function fingerprint({ discoveryUrl, backchannelUrl, scopes, bearer }: Pr
   return JSON.stringify([discoveryUrl, backchannelUrl, scopes, bearer]);
 }
 
-/** How long it lives is told by the token itself, without a look at this machine's clock. */
+/** The token itself tells how long it lives, so this machine's clock may be wrong. */
 function bearerOf(tokens: Tokens, settings: ProviderSettings): { token: string; lifeMs: number | null } {
   const { access_token: access, id_token: id } = tokens;
   const takesAccess = settings.bearer === 'access' || (settings.bearer === 'auto' && payloadOf(access) !== null);

@@ -28,7 +28,7 @@ export async function waitingFor<T>(
   try {
     return await work(over.signal);
   } catch (error) {
-    // Whatever ended it, the reason counts, not the call that was cut off.
+    // The reason of the end counts, not the error of the call that it cut off.
     throw over.signal.aborted && over.signal.reason instanceof CommandFailure ? over.signal.reason : error;
   } finally {
     clearTimeout(timer);

@@ -84,7 +84,7 @@ function explained(entry: JsonText, style: Style): string[] {
   return [`no plan: ${visible(told.message)}`, ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
 }
 
-/** Usual of writes, for which the agent plans as a role that only reads (HD-1). */
+/** Usual for writes, which the agent plans as a role that only reads (HD-1). */
 const noRight = 'no plan: the role that makes plans (read_url) may not do this; the request runs as the role of url';
 
 function planTree(plan: JsonText | undefined, style: Style): string[] {

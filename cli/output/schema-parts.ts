@@ -48,7 +48,6 @@ const kinds: Record<string, string> = {
   check: 'check',
 };
 
-/** Its name and definition. */
 function constraintRow(constraint: JsonText): [string, string] {
   const text = textOf(constraint);
   const kind = kinds[text('constraint_type')] ?? text('constraint_type');

@@ -17,7 +17,7 @@ export function createCompletion(context: Context, database: string, environment
   };
 }
 
-/** Without a snapshot there are none. Only names that need no quotes: whoever named the others may have meant the terminal. */
+/** Without a snapshot there are none. Only names that need no quotes: the others may have been chosen to control the terminal. */
 async function tableNames(context: Context, database: string, environment: string): Promise<string[]> {
   const reply = await context
     .client()

@@ -83,7 +83,7 @@ const append = (file: string, typed: readonly string[]): void =>
     );
   });
 
-/** What would steer the terminal when it is shown again is not kept, nor what nobody would edit. */
+/** Keeps nothing that would control the terminal when it is shown again, and nothing that is too long to edit. */
 const isPlain = (line: string): boolean => line.trim() !== '' && line.length <= maxLength && visible(line) === line;
 
 /** One opening, which follows no link and waits for nobody, of a file that is nobody else's. */

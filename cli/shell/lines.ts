@@ -54,7 +54,7 @@ interface Read {
   /** One line, or those of a paste. */
   lines: string[];
   end: typeof cancelled | null;
-  /** The begin of another line. */
+  /** The beginning of another line. */
   rest: string;
 }
 
