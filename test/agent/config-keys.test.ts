@@ -119,12 +119,10 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'server.agent_token': () => ({
-    ...{
-      seen: (c) => c.server.agentToken,
-      fallback: 'svc_x',
-      good: ' any text-at-all\n'.replace(' text', ''),
-      means: 'any-at-all',
-    },
+    seen: (c) => c.server.agentToken,
+    fallback: 'svc_x',
+    good: ' any text-at-all\n'.replace(' text', ''),
+    means: 'any-at-all',
     bad: [
       ['', 'is empty'],
       [' \n', 'is empty'],

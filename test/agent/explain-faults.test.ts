@@ -58,7 +58,7 @@ describe('a fault in EXPLAIN never holds up its request', () => {
 
   it('RQ-29: an agent answers nonsense: it is shown as it is, and nothing else changes', async () => {
     const agent = (path: string, body?: object): Promise<Answer> =>
-      api.call('POST', `/api/agent/${path}`, { token: api.tokens.agent, ...(body ? { body } : {}) });
+      api.call('POST', `/api/agent/${path}`, { token: api.tokens.agent, body });
     await agent('poll', { capabilities: { scopes: [{ ...pair, marker: true }], features: ['fence'] }, limit: 0 });
     const answers = ['no plan', 5, [null, { Plan: 7 }], { query_block: { table: [] } }, false];
     for (const result of answers) {

@@ -107,7 +107,7 @@ export async function agentCalls(api: TestApi) {
 
 function agentWith(api: TestApi, id: string, token: string, tokenId: string) {
   const post = (path: string, body?: unknown, signal?: AbortSignal) =>
-    api.call('POST', `/api/agent/${path}`, { token, ...(body === undefined ? {} : { body }), ...(signal ? { signal } : {}) });
+    api.call('POST', `/api/agent/${path}`, { token, body, signal });
   return {
     ...{ id, token, tokenId, post },
     poll: (body: Body = pollBody(), signal?: AbortSignal) => post('poll', body, signal),

@@ -103,10 +103,8 @@ describe('the answer of a claim (section 4)', () => {
         ...{ statement_timeout_secs: 30, max_rows: null, lease_expires_at: expect.any(String), lease_secs: 60 },
         ...{ execution_plan: null, execution_plan_json: null, fence: 1, unresolved_fences: [], marker: 'required' },
         unresolved_executions: [],
-        ...{
-          approval_digest: approvalDigest({ ...content(body), detail: write }),
-          policy_revision: expect.stringMatching(/^r\d+$/),
-        },
+        approval_digest: approvalDigest({ ...content(body), detail: write }),
+        policy_revision: expect.stringMatching(/^r\d+$/),
         ...{ max_result_bytes: 20_000, max_affected_rows: null, search_path: null, server_time: expect.any(String) },
       },
     ]);

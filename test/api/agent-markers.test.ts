@@ -62,7 +62,7 @@ describe('an attempt that was lost by an agent whose markers an earlier version 
 describe('an agent that says which attempt it found applied (HD-41)', () => {
   const applied = (fence: number, execution?: string, more: Body = {}): Body => ({
     ...{ success: true, outcome: 'already_applied', applied_fence: fence, rows_affected: 1, ...more },
-    ...(execution === undefined ? {} : { applied_execution_id: execution }),
+    applied_execution_id: execution,
   });
 
   it.each<[string, (run: { lost: string; own: string }) => Body]>([

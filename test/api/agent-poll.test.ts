@@ -184,16 +184,16 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
           sql: expect.stringContaining('select  1'),
         },
       ],
-      ...{
-        claims: [],
-        preflight_jobs: [],
-        cancelled: [],
-        schema_sync: [],
-        refused_scopes: [],
-        server_version: expect.any(String),
-        min_agent_version: '1.2.0',
-      },
-      ...{ upgrade_required: false, agent_id: agent.id, server_time: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) },
+      claims: [],
+      preflight_jobs: [],
+      cancelled: [],
+      schema_sync: [],
+      refused_scopes: [],
+      server_version: expect.any(String),
+      min_agent_version: '1.2.0',
+      upgrade_required: false,
+      agent_id: agent.id,
+      server_time: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
     });
   });
 
@@ -362,8 +362,7 @@ it('a server that drains offers nothing, claims nothing, and still takes reports
   const [running, offered] = [await calls.dispatched(), await calls.dispatched()];
   const executionId = await agent.run(running);
   const other = await startTestApi({ toml: agentToml, database: api.database, drainSecs: 2 });
-  const at = (path: string, body?: Body) =>
-    other.call('POST', `/api/agent/${path}`, { token: agent.token, ...(body === undefined ? {} : { body }) });
+  const at = (path: string, body?: Body) => other.call('POST', `/api/agent/${path}`, { token: agent.token, body });
   const waits = at('poll', pollBody({ wait_ms: 30_000 }, { scopes: [scope('ledger', 'staging')] }));
   await expect.poll(async () => (await other.services.metrics.longPolls.get()).values.map(({ value }) => value)).toContain(1);
   other.drain();

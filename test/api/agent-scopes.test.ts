@@ -32,11 +32,10 @@ const newToken = (body: Body) =>
 
 /** A token of an agent, new unless `id` names one, and the calls with it. */
 async function agentWith(agent_scopes: string[] | undefined, id = `agent-${randomUUID()}`) {
-  const made = await newToken({ subject_id: id, ...(agent_scopes === undefined ? {} : { agent_scopes }) });
+  const made = await newToken({ subject_id: id, agent_scopes });
   expect(made.status).toBe(201);
   const { token } = made.body;
-  const post = (path: string, body?: unknown) =>
-    api.call('POST', `/api/agent/${path}`, { token, ...(body === undefined ? {} : { body }) });
+  const post = (path: string, body?: unknown) => api.call('POST', `/api/agent/${path}`, { token, body });
   const poll = (pairs: [string, string][], over: Body = {}) =>
     post('poll', {
       capabilities: { scopes: pairs.map(([database, environment]) => scope(database, environment)), features: ['fence'] },

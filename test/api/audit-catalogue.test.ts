@@ -45,8 +45,7 @@ async function note(): Promise<void> {
   for (const row of rows) seen.set(row.event_type, [...(seen.get(row.event_type) ?? []), row]);
 }
 
-const admin = (method: string, path: string, body?: unknown) =>
-  api.call(method, path, { token: api.tokens.admin, ...(body === undefined ? {} : { body }) });
+const admin = (method: string, path: string, body?: unknown) => api.call(method, path, { token: api.tokens.admin, body });
 const user = (id: string, act: string) => admin('POST', `/api/users/${id}/${act}`);
 const patch = (id: string, body: object) => admin('PATCH', `/api/users/${id}`, body);
 const made = (id: string) => api.createUser(id, { roles: ['requester'], groups: ['leads'] });

@@ -44,12 +44,10 @@ describe('the session of a browser', () => {
     expect(me.body).toMatchObject({ subject_id: 'rita', token: { name: 'console' } });
     const listed = (await api.call('GET', '/api/tokens', { token: rita })).body.tokens;
     expect(listed[0]).toMatchObject({
-      ...{
-        id: me.body.token.id,
-        provisioning_kind: 'console',
-        scope_ceiling: { roles: ['requester', 'approver'] },
-        status: 'active',
-      },
+      id: me.body.token.id,
+      provisioning_kind: 'console',
+      scope_ceiling: { roles: ['requester', 'approver'] },
+      status: 'active',
     });
     const [{ metadata } = { metadata: '' }] = await events('token.created', me.body.token.id);
     expect(JSON.parse(metadata)).toMatchObject({ issued_by: 'rita', issued_for: 'rita', provisioning_kind: 'console' });

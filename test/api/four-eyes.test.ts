@@ -47,8 +47,7 @@ beforeEach(async () => {
 /** Under the limit of users; who made whom stays. */
 const makeRoom = (last = '') => calls.sql(`update users set status = 'suspended' where id like 'puppet-%' and id <> $1`, [last]);
 
-const post = (token: string, path: string, body?: unknown) =>
-  api.call('POST', path, { token, ...(body === undefined ? {} : { body }) });
+const post = (token: string, path: string, body?: unknown) => api.call('POST', path, { token, body });
 const patch = async (token: string, id: string, body: unknown) => {
   const answer = await api.call('PATCH', `/api/users/${id}`, { token, body });
   expect(answer.status, answer.text).toBe(200);

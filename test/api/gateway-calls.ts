@@ -25,10 +25,8 @@ export interface CallTarget {
 
 /** The calls of requesters, approvers and a bare agent as a client makes them. */
 export function gatewayCalls(api: CallTarget) {
-  const post = (token: string, path: string, body?: unknown) =>
-    api.call('POST', path, { token, ...(body === undefined ? {} : { body }) });
-  const get = (token: string, path: string, signal?: AbortSignal) =>
-    api.call('GET', path, { token, ...(signal === undefined ? {} : { signal }) });
+  const post = (token: string, path: string, body?: unknown) => api.call('POST', path, { token, body });
+  const get = (token: string, path: string, signal?: AbortSignal) => api.call('GET', path, { token, signal });
   const create = (token: string, over: CreationOver = {}) =>
     post(token, '/api/requests', { database: 'shop', environment: 'production', detail: 'select 1', ...over });
   const submit = (executionId: string, body: unknown, token = api.tokens.agent) =>

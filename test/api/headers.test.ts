@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 const call = (method: string, path: string, token: string | null = api.tokens.admin, body?: object) =>
-  api.call(method, path, { token, ...(body === undefined ? {} : { body }) });
+  api.call(method, path, { token, body });
 const header = (answers: readonly Answer[], name: string) => answers.map(({ headers }) => headers.get(name));
 
 describe('headers of answers (section 2 of the HTTP rules)', () => {

@@ -11,7 +11,7 @@ export type McpCalls = ReturnType<typeof mcpCalls>;
 export function mcpCalls(api: Pick<TestApi, 'call' | 'url'>, token: string) {
   const post = (body: unknown, headers: McpHeaders = {}): Promise<Answer> => api.call('POST', '/mcp', { token, body, headers });
   const request = (method: string, params?: object, headers: McpHeaders = {}) =>
-    post({ jsonrpc: '2.0', id: randomUUID(), method, ...(params === undefined ? {} : { params }) }, headers);
+    post({ jsonrpc: '2.0', id: randomUUID(), method, params }, headers);
   const open = async (
     over: { protocolVersion?: string; capabilities?: object; clientInfo?: object } = {},
   ): Promise<McpHeaders> => {
@@ -48,7 +48,7 @@ export function mcpCalls(api: Pick<TestApi, 'call' | 'url'>, token: string) {
           ...headers,
         },
         body: JSON.stringify({ jsonrpc: '2.0', ...message }),
-        ...(signal === undefined ? {} : { signal }),
+        signal: signal ?? null,
       }),
     resume: (lastId: string, headers: McpHeaders) =>
       openStream(`${api.url}/mcp`, {

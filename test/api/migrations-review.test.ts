@@ -194,7 +194,7 @@ describe('what is applied', () => {
     const sync = async (applied_versions: unknown, more: object = {}) => {
       const known = gatewayCalls(api);
       await known.poll(['shop/staging']);
-      const snapshot = { tables: [], ...(applied_versions === undefined ? {} : { applied_versions }), ...more };
+      const snapshot = { tables: [], applied_versions, ...more };
       const body = { database: 'shop', environment: 'staging', dialect: 'postgresql', status: 'ready', snapshot };
       return (await api.call('POST', '/api/agent/schema-sync', { token: api.tokens.agent, body })).status;
     };

@@ -66,12 +66,10 @@ describe('the verdict of a preflight', () => {
       risk_assessment: { level: 'low', factors: [{ name: 'read_only' }] },
       policy: {
         ...{ sql_valid: true, caller_can_submit: true, would_auto_approve: true, requires_approval: false, approvers: [] },
-        ...{
-          break_glass_allowed: false,
-          workflow_id: 'wf:*:staging:e3b0c44298fc',
-          require_reason: false,
-          may_require_approval: false,
-        },
+        break_glass_allowed: false,
+        workflow_id: 'wf:*:staging:e3b0c44298fc',
+        require_reason: false,
+        may_require_approval: false,
       },
       impact: { status: 'skipped' },
       fix_hints: [],

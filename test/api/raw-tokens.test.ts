@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 const call = (token: string, method: string, path: string, body?: object): Promise<Answer> =>
-  api.call(method, path, { token, ...(body === undefined ? {} : { body }) });
+  api.call(method, path, { token, body });
 
 describe('where a raw token can be found', () => {
   it('IM-I7: in the answer that made it and in the bootstrap files, and nowhere else', async () => {

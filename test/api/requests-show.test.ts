@@ -297,15 +297,15 @@ describe('executions of a request', () => {
     expect(executions).toEqual([
       {
         ...common,
-        ...{
-          id: runs[0],
-          status: 'completed',
-          fence: 2,
-          started_at: executions[0].created_at,
-          error_message: null,
-          rows_affected: 1,
-        },
-        ...{ duration_ms: 9, outcome: 'committed', has_stored_result: true },
+        id: runs[0],
+        status: 'completed',
+        fence: 2,
+        started_at: executions[0].created_at,
+        error_message: null,
+        rows_affected: 1,
+        duration_ms: 9,
+        outcome: 'committed',
+        has_stored_result: true,
       },
       {
         ...common,

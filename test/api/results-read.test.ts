@@ -79,14 +79,12 @@ describe('stored content (RS-31, RS-33, RS-36, RS-38, RS-39, RS-40)', () => {
       '_svc_result execution_id success rows_affected truncated error_message result_data'.split(' '),
     );
     expect(content.body).toMatchObject({
-      ...{
-        _svc_result: true,
-        execution_id: executionId,
-        success: true,
-        rows_affected: null,
-        truncated: true,
-        error_message: null,
-      },
+      _svc_result: true,
+      execution_id: executionId,
+      success: true,
+      rows_affected: null,
+      truncated: true,
+      error_message: null,
     });
     expect(content.text).toContain(rows);
     expect(content.headers.get('content-type')).toBe('application/json; charset=utf-8');

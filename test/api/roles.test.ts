@@ -61,11 +61,7 @@ describe('GET /api/me (IM-61)', () => {
       {
         ...{ subject_id: 'mira', subject_type: 'user', display_name: null, email: null, source: 'api', slack_user_id: null },
         roles: [
-          {
-            name: 'zoo-keeper',
-            permissions: ['request.query', 'request.view:any'],
-            ...{ databases: ['*'], environments: ['*'] },
-          },
+          { name: 'zoo-keeper', permissions: ['request.query', 'request.view:any'], databases: ['*'], environments: ['*'] },
         ],
         groups: ['auditors', 'empty'],
         token: { id: narrow.id, name: 'ci', scope_ceiling: { roles: ['zoo-keeper'] }, expires_at: null },

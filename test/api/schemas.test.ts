@@ -147,9 +147,7 @@ describe('POST /api/agent/schema-sync', () => {
 
 describe('what the agent itself sends', () => {
   it('is taken and read back as it was collected (AP-61, SC-3)', async () => {
-    const client = createGatewayClient({
-      ...{ url: api.url, token: agent.token, ca: null, userAgent: 'test', connectTimeoutMs: 1000 },
-    });
+    const client = createGatewayClient({ url: api.url, token: agent.token, ca: null, userAgent: 'test', connectTimeoutMs: 1000 });
     const config = loadAgentConfig(await agentFile(api.stateDir, api.database.url), {});
     const databases = createDatabases({ config, timings: defaultTimings, log: silent });
     const sync = createSnapshotSync(

@@ -18,7 +18,7 @@ beforeAll(async () => {
   on = await startSlackApi(people);
   await on.calls.poll(['shop/production', 'shop/staging', 'shop/dev']);
   const admin = (method: string, path: string, body?: unknown) =>
-    on.api.call(method, `/api/users/${path}`, { token: on.tokens.admin, ...(body === undefined ? {} : { body }) });
+    on.api.call(method, `/api/users/${path}`, { token: on.tokens.admin, body });
   await admin('POST', 'leaving/suspend');
   await admin('DELETE', 'gone');
   await admin('PATCH', 'bare', { roles: [] });

@@ -152,7 +152,7 @@ describe('activating a user (IM-66)', () => {
   it('is 402 over the user limit, which suspended and deleted users do not count for (IM-69, OP-40)', async () => {
     const crowded = await startTestApi();
     const call = (method: string, path: string, body?: object) =>
-      crowded.call(method, path, { token: crowded.tokens.admin, ...(body === undefined ? {} : { body }) });
+      crowded.call(method, path, { token: crowded.tokens.admin, body });
     for (let index = 2; index <= 20; index += 1) await call('POST', '/api/users', { id: `u${index}` });
     for (const id of ['u2', 'u3', 'u4']) await call('POST', `/api/users/${id}/suspend`);
     await call('POST', '/api/users', { id: 'new' });

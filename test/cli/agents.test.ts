@@ -10,14 +10,12 @@ afterEach(() => api.close());
 const svc = (...argv: string[]) => runSvc(argv, { environment: login(api.url) });
 
 const agent = {
-  ...{
-    id: 'eu-1',
-    status: 'healthy',
-    last_poll_ago_secs: 1,
-    last_seen_at: '2031-05-06T07:03:09.123Z',
-    in_flight: 1,
-    max_concurrent: 3,
-  },
+  id: 'eu-1',
+  status: 'healthy',
+  last_poll_ago_secs: 1,
+  last_seen_at: '2031-05-06T07:03:09.123Z',
+  in_flight: 1,
+  max_concurrent: 3,
   ...{ uptime_secs: 912, version: '1.0.0', key_id: null, duplicate_instances: false, active_jobs: [] },
   capabilities: {
     scopes: ['staging', 'production'].map((environment) => ({ database: 'shop', environment, marker: true })),

@@ -48,15 +48,13 @@ const others = ['mcp', 'shell', 'doctor', 'server', 'worker', 'dev', 'config'];
 const commands = leavesOf(clientCommands()).filter((command) => !others.includes(wordsOf(command)[0]!));
 
 const samples: Record<string, string> = {
-  ...{
-    id: requestId,
-    sql: 'select 1',
-    name: 'add_it',
-    shell: 'bash',
-    database: 'shop',
-    environment: 'staging',
-    file: 'none.json',
-  },
+  id: requestId,
+  sql: 'select 1',
+  name: 'add_it',
+  shell: 'bash',
+  database: 'shop',
+  environment: 'staging',
+  file: 'none.json',
   ...{ delivery: 'wd-1', key: 'no-key', output: 'out.json', out: 'key.pem', plan: 'team', to: 'x', expires: '1d' },
   serverUrl: 'https://gate.example.com',
 };

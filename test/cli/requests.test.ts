@@ -222,7 +222,7 @@ Plan
 
   it('names the time to resume by only of what can be resumed (CL-31)', async () => {
     const told = async (status: string, resumable?: boolean) => {
-      const more = { dispatch_by: '2031-01-01T00:00:00.000Z', ...(resumable === undefined ? {} : { resumable }) };
+      const more = { dispatch_by: '2031-01-01T00:00:00.000Z', resumable };
       api.on(paths.show, shown(status, more)).on(paths.executions, { body: { executions: [] } });
       return (await svc('request', 'show', requestId)).stdout.includes('resume by');
     };

@@ -117,31 +117,27 @@ describe('the texts that codes are made over (HD-50)', () => {
   const approved = requestIn('approved', { operation: 'execute_dml' });
   const other: { [K in keyof StoredRequest]?: StoredRequest[K] } = {
     ...{ id: 'x', requester: 'x', requesterRole: 'x', approvalDigest: 'x', dialect: 'mysql', emergency: true },
-    ...{
-      passedBy: 'policy',
-      noResultStore: true,
-      maxAffectedRows: 5,
-      searchPath: [],
-      createdAt: now,
-      shareSelectors: ['user:x'],
-      policy: null,
-    },
+    passedBy: 'policy',
+    noResultStore: true,
+    maxAffectedRows: 5,
+    searchPath: [],
+    createdAt: now,
+    shareSelectors: ['user:x'],
+    policy: null,
   };
   it.each(Object.keys(other))('cover %s of a request', (key) => {
     expect(requestText({ ...approved, [key]: other[key as keyof StoredRequest] })).not.toBe(requestText(approved));
   });
 
   const moved: Partial<Parameters<typeof stateText>[0]> = {
-    ...{
-      id: 'x',
-      approvalDigest: 'x',
-      version: 9,
-      status: 'dispatched',
-      currentStep: 7,
-      fence: 9,
-      expiresAt: now,
-      approvedAt: now,
-    },
+    id: 'x',
+    approvalDigest: 'x',
+    version: 9,
+    status: 'dispatched',
+    currentStep: 7,
+    fence: 9,
+    expiresAt: now,
+    approvedAt: now,
     ...{ dispatchBy: now, cancelledWhileLost: true, failureReason: 'x', attempts: [attempt] },
   };
   it.each(Object.keys(moved))('cover %s of where it stands', (key) => {

@@ -212,7 +212,7 @@ describe('an action in Slack', () => {
       const chosen: Inputs = selector === undefined ? inputs : { ...inputs, 'selector_block/selector_input': selector };
       const action = inputs === approve ? 'approve' : 'reject';
       const comment = inputs['comment_block/comment_input'];
-      const answered = await byApi(user, inApi, action, { ...(comment && { comment }), ...(selector && { selector }) });
+      const answered = await byApi(user, inApi, action, { comment, selector });
       const answer = await slack.people[0]!.interact(slack.people[0]!.submissionOf({ ...view, user: slackIds[user]! }, chosen));
       expect({ answer: answer.text, refused: answer.text !== '' }).toEqual({
         answer: answer.text,

@@ -105,7 +105,7 @@ async function callAny(
   const response = await fetch(server + path, {
     method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    body: body === undefined ? null : JSON.stringify(body),
   });
   const text = await response.text();
   return { status: response.status, body: text === '' ? {} : JSON.parse(text), headers: response.headers };

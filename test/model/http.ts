@@ -7,7 +7,7 @@ import type { World } from './world.js';
 export interface Http {
   method: 'GET' | 'POST';
   path: string;
-  body?: object;
+  body?: object | undefined;
 }
 
 /** What an agent says of itself. */
@@ -69,7 +69,7 @@ export function httpOf(call: Exclude<Call, Of<'clock'>>, world: World, { prefix,
   }
 }
 
-const post = (path: string, body?: object): Http => ({ method: 'POST', path, ...(body === undefined ? {} : { body }) });
+const post = (path: string, body?: object): Http => ({ method: 'POST', path, body });
 
 function submission({ outcome, fence, cancelled }: Of<'result'>, own: number): object {
   const success = outcome === 'committed' || outcome === 'contradiction';

@@ -25,7 +25,7 @@ export async function killStage(system: System, databaseUrl: string): Promise<Ki
   });
   const stage = new KillStage(system, database);
   const post = (path: string, { token, body }: CallOptions) =>
-    stage.ask({ method: 'POST', path, ...(body === undefined ? {} : { body: body as object }) }, token ?? '');
+    stage.ask({ method: 'POST', path, body: body as object | undefined }, token ?? '');
   stage.tokens = await invite(post, system.tokens.admin);
   return stage;
 }
@@ -167,7 +167,7 @@ async function callOnce(url: string, http: Http, token: string, hangUp?: AbortSi
       method,
       headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       signal: AbortSignal.any([AbortSignal.timeout(waitMs), ...(hangUp ? [hangUp] : [])]),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      body: body === undefined ? null : JSON.stringify(body),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };

@@ -45,8 +45,7 @@ export async function invite(call: (path: string, options: CallOptions) => Promi
 /** One server in this process, which nothing happens to, and no worker. */
 export async function quietStage(api: TestApi): Promise<Stage> {
   const calls = gatewayCalls(api);
-  const ask: Stage['ask'] = ({ method, path, body }, token) =>
-    api.call(method, path, { token, ...(body === undefined ? {} : { body }) });
+  const ask: Stage['ask'] = ({ method, path, body }, token) => api.call(method, path, { token, body });
   return {
     tokens: await invite((path, options) => api.call('POST', path, options), api.tokens.admin),
     send: ask,

@@ -111,9 +111,7 @@ export const shown = (request: Request) => ({
   },
 });
 
-export const executionOf = ({ name, agent, fence, status }: Run) => ({
-  ...{ id: name, agent_id: agent, fence, status },
-});
+export const executionOf = ({ name, agent, fence, status }: Run) => ({ id: name, agent_id: agent, fence, status });
 
 /** What a list says of it. */
 export const listedOf = (request: Request) => ({

@@ -12,7 +12,7 @@ import { databaseToml, dbaTeamToml, needsDbaToml, passesToml } from './toml.js';
 
 export interface TestApiOptions {
   /** Everything in `server.toml` but `state_dir`, `[server]` `listen` and `drain_secs`, and `[database]` `url`. */
-  toml?: string;
+  toml?: string | undefined;
   times?: Partial<RouteTimes>;
   /** An existing database, for a second server on it; it is not dropped then. */
   database?: TestDatabase;
@@ -43,7 +43,7 @@ export interface CallOptions {
   /** Sent as it is, with the content type of `headers`. */
   raw?: string | Uint8Array;
   headers?: Record<string, string>;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Parsed JSON, which tests may look into freely. */
@@ -135,8 +135,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       for (const id in people) made[id] = await createUser(id, people[id]);
       return made as Record<Id, string>;
     },
-    another: (over = {}) =>
-      startTestApi({ ...(options.toml === undefined ? {} : { toml: options.toml }), ...over, database, stateDir }),
+    another: (over = {}) => startTestApi({ toml: options.toml, ...over, database, stateDir }),
     reload: server.reload,
     drain: () => stop.abort(),
     close: async () => {
@@ -172,8 +171,8 @@ async function callOnce(url: string, method: string, path: string, options: Call
       ...(json === null ? {} : { 'content-type': 'application/json' }),
       ...options.headers,
     },
-    ...(json === null && options.raw === undefined ? {} : { body: json ?? options.raw ?? '' }),
-    ...(options.signal ? { signal: options.signal } : {}),
+    body: json ?? options.raw ?? null,
+    signal: options.signal ?? null,
   });
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, body: parsed(text) };

@@ -56,8 +56,7 @@ export async function startBasicAgent({
   const call = async (method: string, path: string, body?: object): Promise<BasicAnswer> => {
     const headers: Record<string, string> = { authorization: `Bearer ${token}` };
     if (body !== undefined) headers['content-type'] = 'application/json';
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(url + path, { method, headers, ...sent });
+    const answer = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
     const text = await answer.text();
     if (answer.ok && text === '') throw new Error(`${path}: an empty answer`);
     return { status: answer.status, body: JSON.parse(text) };
@@ -72,7 +71,7 @@ export async function startBasicAgent({
     const answer = await call('POST', '/api/agent/poll', {
       capabilities: { scopes: [scope] },
       status,
-      ...(limit ? { limit } : {}),
+      limit,
     });
     return answer.body.jobs.map((job: { id: string }) => job.id);
   };

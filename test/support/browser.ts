@@ -15,7 +15,7 @@ export function openBrowser(): Browser {
       method: form === undefined ? 'GET' : 'POST',
       redirect: 'manual',
       headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(form === undefined ? {} : { body: form }),
+      body: form ?? null,
     });
     for (const line of answer.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];

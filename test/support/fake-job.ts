@@ -133,7 +133,7 @@ function claimsOf(job: Entry): TokenClaims {
     executionId: job.executionId,
     fence: offerOf(job).fence,
     unresolvedFences: fences,
-    ...(input.tellsExecutions === false ? {} : { unresolvedExecutions: attempts }),
+    unresolvedExecutions: input.tellsExecutions === false ? undefined : attempts,
     approvalDigest: approvalDigest(content),
     statementTimeoutSecs: input.statementTimeoutSecs ?? 30,
     maxRows: input.maxRows ?? null,

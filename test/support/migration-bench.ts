@@ -21,7 +21,7 @@ export function bundleOf(direction: 'up' | 'down', files: readonly MigrationFile
     .map(({ version, up, down, transactional }) => ({
       version,
       sql: direction === 'up' ? up : down,
-      ...(transactional === undefined ? {} : { transactional }),
+      transactional,
     }));
   const versions = migrations.map(({ version }) => version);
   const cap = maxCount ?? (direction === 'down' ? 1 : null);

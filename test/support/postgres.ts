@@ -3,6 +3,7 @@ import pg from 'pg';
 import { approvalMacs } from '../../crypto/approval-macs.js';
 import type { Database } from '../../db/client.js';
 import { openDatabase } from '../../db/open-database.js';
+import { noneOutgoing } from '../../db/transaction.js';
 import type { OutgoingOf } from '../../domain/notifications/outgoing.js';
 import { askEngines } from './ask-engines.js';
 
@@ -37,7 +38,7 @@ export async function connectEmptyDatabase(): Promise<{ database: TestDatabase; 
 export const testMacs = approvalMacs(new Uint8Array(32).fill(0x5e));
 
 /** Opens a database of `createTestDatabase` as the gateway does. */
-export function openTestDatabase(url: string, poolMax = 10, outgoingOf?: OutgoingOf): Database {
+export function openTestDatabase(url: string, poolMax = 10, outgoingOf: OutgoingOf = noneOutgoing): Database {
   return openDatabase({
     url,
     poolMax,
@@ -45,7 +46,7 @@ export function openTestDatabase(url: string, poolMax = 10, outgoingOf?: Outgoin
     statementTimeoutMs: 10_000,
     applicationName: 'test',
     macs: testMacs,
-    ...(outgoingOf === undefined ? {} : { outgoingOf }),
+    outgoingOf,
   });
 }
 

@@ -26,7 +26,7 @@ export interface StoredRequestOptions {
   operation?: 'execute_select' | 'execute_dml' | 'migrate_up';
   pendingSecs?: number;
   approvalSecs?: number;
-  dispatchMs?: number;
+  dispatchMs?: number | undefined;
   metadata?: object;
 }
 

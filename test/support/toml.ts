@@ -30,13 +30,13 @@ type Approver = ({ group: string } | { role: string } | { user: string }) & { mi
 
 export interface WorkflowParts {
   database?: string;
-  environment?: string;
+  environment?: string | undefined;
   /** The inline table of `auto_approve`. */
   auto?: string;
   /** The approvers of each step; a step of `any` may be said so. */
   steps?: (Approver[] | { any: Approver[] })[];
   /** Further lines. */
-  more?: string;
+  more?: string | undefined;
 }
 
 export function workflowToml({ database, environment, auto, steps = [], more }: WorkflowParts): string {
@@ -62,8 +62,8 @@ export function workflowToml({ database, environment, auto, steps = [], more }: 
 
 /** Everything passes at once. */
 export const passesToml = (environment?: string, more?: string) =>
-  workflowToml({ auto: '{ mode = "always" }', ...(environment ? { environment } : {}), ...(more ? { more } : {}) });
+  workflowToml({ auto: '{ mode = "always" }', environment, more });
 
 /** One of the DBA team must approve. */
 export const needsDbaToml = (environment?: string, more?: string) =>
-  workflowToml({ steps: [[{ group: 'dba-team' }]], ...(environment ? { environment } : {}), ...(more ? { more } : {}) });
+  workflowToml({ steps: [[{ group: 'dba-team' }]], environment, more });

@@ -73,10 +73,8 @@ it('a look that fails half-way leaves nothing told', async () => {
   const before = (await changes(0)).length;
   const failing = createLicenseKeeper({
     ...{ database, log: pino({ level: 'silent' }), everyMs: 0, now: () => end },
-    ...{
-      config: () => ({ license: licenseFor(end), server }),
-      shared: () => ({ ...shared, webhooks: [{ ...shared.webhooks[0]!, id: null as never }] }),
-    },
+    config: () => ({ license: licenseFor(end), server }),
+    shared: () => ({ ...shared, webhooks: [{ ...shared.webhooks[0]!, id: null as never }] }),
   });
   await database.query(`insert into background_state (name, content) values ('plan', '{"plan": "team"}')`);
   await expect(failing.once()).rejects.toThrow();

@@ -9,6 +9,7 @@ import { createStep } from '../../activities/step.js';
 import type { Database } from '../../db/client.js';
 import { openNotifications } from '../../db/notifications.js';
 import { openDatabase } from '../../db/open-database.js';
+import { noneOutgoing } from '../../db/transaction.js';
 import type { OutgoingOf } from '../../domain/notifications/outgoing.js';
 import { createMetrics } from '../../runtime/metrics.js';
 import { type Job, keepDoing } from '../../worker/job.js';
@@ -70,7 +71,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
   };
   const database = openDatabase({
     ...{ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) },
-    ...(options.outgoingOf === undefined ? {} : { outgoingOf: options.outgoingOf }),
+    outgoingOf: options.outgoingOf ?? noneOutgoing,
   });
   const notifications = openNotifications({ url: stored.url, database, applicationName: 'test' });
   notify.publish = notifications.publish;

@@ -22,7 +22,7 @@ const migration = (dispatchMs?: number) =>
   storeRequest(worker.database, {
     operation: 'migrate_up',
     dispatched: true,
-    ...(dispatchMs === undefined ? {} : { dispatchMs }),
+    dispatchMs,
   });
 describe('the workflow of a migration in line (AG-54, MI-50)', () => {
   it('waits without a clock behind a running one, and times out by what is left when that has ended', async () => {

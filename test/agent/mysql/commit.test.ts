@@ -222,26 +222,22 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
     if (verdict.verdict !== 'accepted') throw new Error('not accepted');
     const control = new CancelControl();
     const run: Run = {
-      ...{
-        requestId: randomUUID(),
-        executionId: randomUUID(),
-        agentId: 'a',
-        fence: 1,
-        unresolvedFences: [],
-        ...{ approvalDigest: 'd', unresolvedExecutions: [], strangers: [], isNewest: async () => true },
-      },
-      ...{
-        marker: true,
-        step: '',
-        statements: verdict.statements,
-        changed: [],
-        maxAffectedRows: null,
-        searchPath: null,
-        timeoutSecs: 30,
-        fenceWaitMs: 1000,
-        control,
-        mayStart: () => true,
-      },
+      requestId: randomUUID(),
+      executionId: randomUUID(),
+      agentId: 'a',
+      fence: 1,
+      unresolvedFences: [],
+      ...{ approvalDigest: 'd', unresolvedExecutions: [], strangers: [], isNewest: async () => true },
+      marker: true,
+      step: '',
+      statements: verdict.statements,
+      changed: [],
+      maxAffectedRows: null,
+      searchPath: null,
+      timeoutSecs: 30,
+      fenceWaitMs: 1000,
+      control,
+      mayStart: () => true,
       limits: { maxRows: 10, maxResultBytes: 10_000, maxRowBytes: 10_000 },
     };
     const timer = setTimeout(() => control.request('asked'), delayMs);

@@ -63,15 +63,13 @@ const known = Object.entries(catalogue).flatMap(([category, types]) => types.map
 
 const user: Actor = { ...systemActor, id: 'alice', type: 'user', tokenId: 'token-1' };
 const draft = (over: Partial<AuditDraft> = {}): AuditDraft => ({
-  ...{
-    type: 'request.dispatched',
-    outcome: 'success',
-    actor: user,
-    resourceType: 'request',
-    resourceId: 'r',
-    reason: null,
-    metadata: {},
-  },
+  type: 'request.dispatched',
+  outcome: 'success',
+  actor: user,
+  resourceType: 'request',
+  resourceId: 'r',
+  reason: null,
+  metadata: {},
   ...over,
 });
 

@@ -70,13 +70,11 @@ describe('the view that a workflow has of a request', () => {
   it('holds no text of users: neither SQL nor reasons nor comments', () => {
     const secret = 'secret text';
     const request = requestIn('running', {
-      ...{
-        policy: workflowSnapshot({ steps: steps('group:a') }),
-        detail: secret,
-        cancelReason: secret,
-        lostReason: secret,
-        failureReason: secret,
-      },
+      policy: workflowSnapshot({ steps: steps('group:a') }),
+      detail: secret,
+      cancelReason: secret,
+      lostReason: secret,
+      failureReason: secret,
       decisions: [{ step: 0, userId: 'bob', action: 'approve', selector: 'group:a', comment: secret, at: now, tokenId: null }],
     });
     expect(JSON.stringify(viewOf(request, now))).not.toContain(secret);

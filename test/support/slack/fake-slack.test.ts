@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 async function open(channels?: string[]) {
-  const fake = await startFakeSlack({ botToken: 'xoxb-1', ...(channels === undefined ? {} : { channels }) });
+  const fake = await startFakeSlack({ botToken: 'xoxb-1', channels });
   closes.push(fake.close);
   const client = createSlackClient(() => ({ botToken: fake.botToken, apiBaseUrl: fake.apiBaseUrl }));
   const call = async (method: SlackMethod, args: Json, timeoutMs?: number) => {

@@ -34,7 +34,7 @@ export interface SlackCall {
 export interface FakeSlackOptions {
   botToken?: string;
   /** `#db-approvals` if absent. */
-  channels?: readonly string[];
+  channels?: readonly string[] | undefined;
   port?: number;
 }
 

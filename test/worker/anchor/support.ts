@@ -59,10 +59,7 @@ export async function startAnchorWorker(options: AnchorWorkerOptions) {
   const againMs = options.againMs === undefined ? {} : { againMs: options.againMs };
   const starter = createAnchorStarter({ database, temporal, taskQueue, log, ...againMs });
   const failures: unknown[] = [];
-  const starting = keepDoing(starter, {
-    ...{ notifications, signal: stopping.signal },
-    onFailure: (_, error) => failures.push(error),
-  });
+  const starting = keepDoing(starter, { notifications, signal: stopping.signal, onFailure: (_, error) => failures.push(error) });
   return {
     failures,
     starter,
