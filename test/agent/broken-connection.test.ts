@@ -21,7 +21,7 @@ it('AP-I9: a server that dies in the packet that opens a connection ends no agen
   const { port } = server.address() as AddressInfo;
   const url = `postgres://someone@127.0.0.1:${port}/shop`;
   const pool = createPostgresPool({ url, readOnly: false, max: 1, maxRowBytes: 1024, connectTimeoutMs: 5000 });
-  // Twice, of a pool of one: the place is free again.
+  // Twice, from a pool of one: the slot is free again.
   for (let time = 0; time < 2; time++) await expect(pool.acquire()).rejects.toThrow(ConnectFailure);
   await pool.close();
   server.close();

@@ -44,7 +44,7 @@ function load(keys: Table, variables: Record<string, string> = {}): AgentConfig 
   return loadAgentConfig(join(directory, 'agent.toml'), variables);
 }
 
-/** Of each key: its default, another value, how that is seen, and wrong values with what is said of them. */
+/** For each key: its default, another value, how that shows, and wrong values with their messages. */
 interface Row {
   seen: (config: AgentConfig) => unknown;
   fallback: unknown;

@@ -43,7 +43,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The error text of a job, which may name nothing of how the database is reached. */
+/** The error text of a job, which must not say how the database is reached. */
 async function textOf(detail: string, input: Partial<JobInput> = {}): Promise<string> {
   const { success, error_message: text } = await gateway.offer({ detail, ...input }).result;
   expect(success).toBe(false);

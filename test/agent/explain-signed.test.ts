@@ -39,7 +39,7 @@ interface Job {
 const termsOf = (job: Job, kind: ExplainTerms['kind']): ExplainTerms => ({
   ...{ jobId: job.id, kind, database: job.database, environment: job.environment, sql: job.sql, agentId: 'agent-1' },
 });
-/** A change of every preflight job on its way to the agent. */
+/** Changes every preflight job on its way to the agent. */
 const changing = (change: (job: Job) => Job) => (path: string, body: Record<string, unknown>) =>
   path.startsWith('/api/agent/poll') ? { ...body, preflight_jobs: (body.preflight_jobs as Job[]).map(change) } : body;
 const preflight = (sql: string) =>

@@ -73,7 +73,7 @@ it('through two rotations no claim of a running agent is refused, whether it kno
   await flow(afterFirst);
   const third = await rotate(true);
   await flow(afterSecond);
-  // Both that know one key must have had a job.
+  // Both agents that know one key must have had a job.
   while (steady.claims.length === 0 || proxy.claims.length === 0) {
     await flow(1);
     await bench.ended(ids.at(-1)!);

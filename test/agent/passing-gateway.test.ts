@@ -44,7 +44,7 @@ const setBack = (interval: string) =>
 const shown = async (id: string) => (await bench.calls.show(bench.dana, id)).body;
 const everything = 'update items set qty = 0 where id > 0';
 
-/** An agent that has told the schema as it is, and is gone: what happens to the tables now, nobody hears of. */
+/** An agent that has reported the schema and is gone: later changes of the tables go unnoticed. */
 async function leaveSnapshot(): Promise<void> {
   bench.start({ token });
   await fresh();

@@ -71,7 +71,7 @@ async function dispatched(): Promise<string> {
   return id;
 }
 
-/** Broken glass: dispatched without anybody's approval, as the policy of a read passes without one. */
+/** Break-glass: dispatched without anybody's approval, like a read that its policy passes. */
 const broken = () =>
   bench.calls.created(people.mallory!, { environment: 'staging', detail: good, emergency: true, reason: 'on fire' });
 

@@ -279,7 +279,7 @@ describe('a claim answer that was used before (ET-39, ET-I7)', () => {
     await eventually(() => agent.lines.some((line) => line.includes('result refused') && line.includes('410')), 60_000);
     expect(await bench.words()).toEqual(['once']);
 
-    // And the attempt that a person asked for still can be made.
+    // And the attempt that a person asked for can still be made.
     await bench.calls.fireClock(id, 'lease');
     await nextPoll();
     proxy.onClaim = null;

@@ -62,7 +62,7 @@ async function riskOf(sql: string): Promise<Risk> {
   return assessRisk({ operation, facts, findings, autoApprove: rule, snapshot, snapshotAgeMs: 0 });
 }
 
-/** Whether the text really reaches the rows of another table. */
+/** Whether the text really changes rows of another table. */
 async function doesHarm(sql: string): Promise<boolean> {
   await target.query('begin');
   await target.query(sql);

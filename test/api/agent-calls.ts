@@ -91,7 +91,7 @@ export async function agentCalls(api: TestApi) {
     runsOf: async (id: string): Promise<Body[]> => (await calls.executions(requester, id)).body.executions,
     resume: (id: string) => calls.act(requester, id, 'resume'),
     cancel: (id: string) => calls.act(requester, id, 'cancel'),
-    /** Nothing of earlier cases is offered or runs any more. */
+    /** Ends what earlier cases left, so that it is neither offered nor running. */
     clear: () =>
       calls.sql(
         `with explained as (update dry_run_jobs set state = 'failed' where state in ('pending', 'claimed'))

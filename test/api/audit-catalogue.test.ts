@@ -37,7 +37,7 @@ let api: TestApi;
 let calls: AgentCalls;
 let who: { owner: string; approver: string; dba: string };
 let agent: Agent;
-/** By type, also what a purge has removed since. */
+/** By type, including what a purge has removed since. */
 const seen = new Map<string, StoredEvent[]>();
 
 async function note(): Promise<void> {
@@ -113,7 +113,7 @@ async function loggedInByProvider() {
   await provider.close();
 }
 
-/** A worker that looks for the first time has a licence. */
+/** A worker's first look at a licence, which ends in ten days. */
 async function withLicense() {
   const { database, log, generation, config } = api.services;
   const { server } = config();

@@ -35,7 +35,7 @@ afterAll(() => api?.close());
 
 interface Play {
   id: string;
-  /** Executions, the newest last. */
+  /** Executions, newest last. */
   runs: string[];
 }
 

@@ -163,7 +163,7 @@ function schemaOf(schema: object): z.ZodType {
   return made;
 }
 
-/** What is stored, but audit events and counters of calls. */
+/** Everything that is stored except audit events and counters of calls. */
 const fingerprint = () => storedState(api.services.database, ['audit_events', 'rate_windows']);
 
 it('answers every operation for every kind of caller as its document says', async () => {

@@ -34,7 +34,7 @@ export function gatewayCalls(api: CallTarget) {
   const claim = (id: string, token = api.tokens.agent) => post(token, `/api/agent/jobs/${id}/claim`);
   return {
     create,
-    /** Creates a request that must be accepted and answers its id. */
+    /** Creates a request that must be accepted; returns its id. */
     created: async (token: string, over: CreationOver = {}): Promise<string> => idOf(await create(token, over)),
     act: (token: string, id: string, what: 'approve' | 'reject' | 'cancel' | 'resume', body?: unknown) =>
       post(token, `/api/requests/${id}/${what}`, body),
@@ -47,7 +47,7 @@ export function gatewayCalls(api: CallTarget) {
     poll: (pairs: string[], token = api.tokens.agent) => post(token, '/api/agent/poll', pollBody(pairs)),
     claim,
     submit,
-    /** Claims a dispatched request and answers the execution. */
+    /** Claims a dispatched request; returns the id of the execution. */
     claimed: async (id: string): Promise<Run> => {
       const answer = await claim(id);
       if (answer.status !== 200) throw new Error(`claim: ${answer.status} ${answer.text}`);

@@ -41,7 +41,7 @@ function send(token: string, text: string | Uint8Array): Promise<Answer> {
   return api.call('POST', '/api/requests', { token, raw, headers: { 'content-type': 'application/json' } });
 }
 
-/** The answer of a call that may have to come again, because a machine that stopped for a while lets texts wait or run too long. */
+/** Repeats a call that a stalled machine made fail, because its text waited or ran too long. */
 async function turnOf(call: () => Promise<Answer>): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await call();

@@ -18,7 +18,7 @@ export async function ask(act: () => Promise<Answer>): Promise<RivalAnswer> {
   return { ...answer, isUnsure };
 }
 
-/** One was told that it made the move, or none where somebody repeated a 503; all others were told that it is made. */
+/** Exactly one was told that it made the move (none if somebody repeated a 503); all others, that it was made already. */
 export function expectOneWinner(answers: RivalAnswer[], conflict: string): void {
   const won = ofEach(answers, 200).length;
   if (!(won === 0 && answers.some(({ isUnsure }) => isUnsure))) expect(won).toBe(1);

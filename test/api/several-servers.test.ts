@@ -75,7 +75,7 @@ describe('races over two servers', () => {
   });
 });
 
-/** Ends the connection on which each server listens, as a restart of a network part does. */
+/** Ends the connection on which each server listens, as a restarted network device does. */
 const cutListeners = () =>
   calls.sql<{ pid: number }>(
     `select pid, pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like '% listen'`,

@@ -33,7 +33,7 @@ export function slackPost(api: TestApi, path: 'interactions' | 'commands', body:
 
 let sent = 0;
 
-/** No two are alike, as those of Slack. */
+/** No two are alike, as with Slack's own. */
 export const formOf = (fields: Record<string, string>): string => {
   sent += 1;
   return encoded({ ...fields, api_app_id: `A${sent}` });

@@ -97,7 +97,7 @@ describe('the first start after a version without authentication codes (HD-50)',
     });
     await expect(start()).rejects.toThrow('the record of the secret key is missing');
     expect(await countWithout()).toBeGreaterThan(0);
-    // Without its keys the database looks new; what is stored in it gets nothing all the same.
+    // Without its keys the database looks new; still, nothing stored in it gets a code.
     await withDatabase((db) => db.query('delete from signing_keys'));
     const { calls } = await start();
     expect((await calls.act(tokens.owner, ids.approved!, 'resume')).body.error).toBe('approved content changed');

@@ -48,7 +48,7 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     },
   );
 
-  // Of each look, about 45 objects were once kept: what the frame had drawn.
+  // A leak of what the frame draws is about 45 objects for each look.
   it('keeps nothing of what it has shown before', async () => {
     const { page, context } = await browser.open();
     await page.addInitScript(hurried(10));

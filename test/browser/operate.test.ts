@@ -100,7 +100,7 @@ describe.skipIf(browser === null)('the pages of those who operate the gateway', 
 
 const chain = (page: Page) => page.getByRole('region', { name: 'Chain' });
 
-/** What is known of the head. */
+/** What the page says of the head of the audit log. */
 const factsOf = (page: Page) => chain(page).locator('dd').allTextContents();
 
 /** Waits until so many charts have lines: these have colours, the axes are grey. */

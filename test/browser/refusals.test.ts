@@ -87,7 +87,7 @@ describe.skipIf(browser === null)('what the API refuses', () => {
     await press(bob, 'Reject');
     await saysInDecision(bob, 'Request is approved. Look at how it stands now before you go on.');
     release();
-    // Whom no step waits for any longer does not see it.
+    // It is hidden from somebody whom no step waits for any longer.
     await says(bob.page, 'Forbidden. This request is not open to you; its requester can share it.');
     expect(await bob.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
     expect((await shown(id)).approval_progress.steps[0].approvals).toMatchObject([{ user: 'carol', action: 'approve' }]);
@@ -165,7 +165,7 @@ describe.skipIf(browser === null)('what the API refuses', () => {
     await other.close();
   });
 
-  // These come from what stands before a server, or too seldom: the browser makes them up.
+  // A proxy sends these, or a server too rarely: the test makes the answers up.
   it.each([
     [
       '429',

@@ -59,14 +59,14 @@ const samples: Record<string, string> = {
   serverUrl: 'https://gate.example.com',
 };
 
-/** What some need besides. */
+/** What some commands need in addition. */
 const more: Record<string, string[]> = {
   'migrate repair': ['--action', 'remove', '--version', '20260101000000', '--emergency', '--reason', 'r'],
   'user update': ['--add-role', 'requester'],
   'audit export': ['--output', 'events.ndjson'],
 };
 
-/** The command with a value for everything that it cannot do without. */
+/** The command with a value for everything that it requires. */
 function lineOf(command: Command): string[] {
   const required = command.registeredArguments.filter((one) => one.required || one.name() === 'sql').map((one) => one.name());
   const mandatory = command.options.filter((option) => option.mandatory && option.defaultValue === undefined);
@@ -105,7 +105,7 @@ describe('every command (CL-I2)', { shuffle: false }, () => {
         if (line.ok) succeeded.add(name);
         expect(stderr).toEqual(mode === 'quiet' || line.ok ? '' : expect.stringMatching(/^(error|waiting): /));
         expect(line).toHaveProperty('data');
-        // These are given no file that they could read.
+        // These get no file that they could read.
         if (!/^(evidence verify|license)/.test(name)) expect(line.error?.code).not.toBe('usage');
       }
     },

@@ -9,9 +9,9 @@ export interface SvcOptions {
   stdin?: string;
   /** stdin, stdout and stderr say that they are terminals. */
   terminal?: boolean;
-  /** How wide the terminals are; 100 unless told. */
+  /** Width of the terminals; 100 if absent. */
   columns?: number;
-  /** How high the terminal is; 24 unless told. */
+  /** Height of the terminal; 24 if absent. */
   rows?: number;
   /** The pager; by default there is none. */
   page?: Terminal['page'];

@@ -1,7 +1,7 @@
 import type { Parser } from '../../sql/postgres/parser.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../../sql/tree.js';
 
-/** What of a migration code of the version before may not work with: all but what only adds, or takes a restriction away. */
+/** The parts of a migration with which code of the previous version may not work: all that do more than add, or lift a restriction. */
 export function breakingParts(parser: Parser, sql: string): string[] {
   const parsed = parser.parse(sql);
   if (!parsed.ok) throw new Error(parsed.message);

@@ -13,7 +13,7 @@ const patient = { connectTimeoutMs: 10_000, statementTimeoutMs: 60_000, callTime
 
 let primary: OwnPostgres;
 let standby: Standby;
-/** Leads to the primary of the moment, as a virtual address does. */
+/** Leads to the current primary, as a virtual address does. */
 let front: TcpProxy;
 let wire: Tripwire;
 let database: Database;

@@ -46,7 +46,7 @@ afterAll(async () => {
 
 const sessions = () => mute.query<{ pid: number }>(`select pid from pg_stat_activity where application_name = 'listener listen'`);
 
-/** Resolves at the next wake-up of the topic; a test's own timeout ends what never comes. */
+/** Resolves at the next wake-up of the topic; if none comes, the test's own timeout ends it. */
 const woken = (name: string) =>
   new Promise<void>((resolve) => {
     const release = listening.subscribe(name, () => {

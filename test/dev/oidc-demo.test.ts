@@ -64,7 +64,7 @@ describe('npm start -- --oidc (DV-14)', () => {
 
   it('prints what to type, and alice logs in by browser as the alice of the demo and runs what she may', async () => {
     expect(output).toMatch(/^ {2}npx svc --config \S+\/login\.toml login$/m);
-    // By the program itself, with what it is built into.
+    // By the built program itself.
     const { data } = await program(['login', '--no-browser'], 'alice');
     expect(data).toMatchObject({ subject_id: 'alice', renews: true, me: { roles: [{ name: 'requester' }] } });
     const ran = await svc(['--yes', 'execute', 'select count(*) as n from orders']);

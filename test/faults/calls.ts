@@ -12,7 +12,7 @@ const maxResumes = 10;
 
 export type PatientCalls = ReturnType<typeof patientCalls>;
 
-/** Is told what each single call was answered, or why not. */
+/** Learns the answer to each single call, or why there was none. */
 type Hearer = (call: string, answer: Answer | Error) => void;
 
 /**

@@ -83,7 +83,7 @@ async function shorten(running: readonly Running[]): Promise<void> {
   await database.close();
 }
 
-/** Of each request that has not moved: its clock's instant. */
+/** The instant of the clock of each request that has not moved. */
 async function instantsOf(running: readonly Running[]): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const { id, clock } of running) {

@@ -6,7 +6,7 @@ import type { Load, Played } from './load.js';
 import { countNews, marked, untilTold, waitMs, written } from './looks.js';
 import { heldInTarget } from './targets.js';
 
-/** What must be 0 after any outage, and how much it was counted on. */
+/** What must be 0 after any outage, and out of how many. */
 export interface Counts {
   requests: number;
   acknowledged: number;
@@ -68,7 +68,7 @@ function wronglyTold(stored: Stored | undefined, word: string | null, words: Rea
   return [`${stored.id} is ${stored.status}, and what it writes is ${Object.hasOwn(words, word) ? '' : 'not '}there`];
 }
 
-/** What is wrong with what its events tell. */
+/** What is wrong with the story that its events tell. */
 export function brokenPath({ id, status, events }: Stored): string[] {
   const path = followPath(events);
   if (path.fault !== null) return [`${id}: ${path.fault.message}`];
@@ -98,7 +98,7 @@ async function stuckAfter(system: System, calls: PatientCalls, ms: number): Prom
   return stuck;
 }
 
-/** Clocks that ran out so long ago should have been carried out. */
+/** Clocks that ran out this long ago should have fired. */
 const clockGraceSecs = 10;
 
 async function underWay(system: System): Promise<string[]> {

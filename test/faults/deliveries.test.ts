@@ -44,7 +44,7 @@ interface Received {
   fault: string | null;
 }
 
-/** Answers 200, but for every tenth, which it breaks off unanswered. */
+/** Answers 200, except to every tenth call, which it breaks off. */
 function restartableReceiver(port: number) {
   const received: Received[] = [];
   const answered = new Set<string>();

@@ -47,8 +47,8 @@ export async function untilTold(system: System): Promise<void> {
 }
 
 /**
- * Ends the lease of attempts that nobody has kept alive for `silentSecs`, instead of waiting for the 60 s of AG-37. A live agent beats
- * every 2 s.
+ * Ends the lease of attempts that nobody has kept alive for `silentSecs`, instead of waiting for the 60 s of AG-37. A live agent
+ * sends a heartbeat every 2 s.
  */
 export async function endSilentLeases({ database }: System, silentSecs: number): Promise<void> {
   await database.query(

@@ -9,7 +9,7 @@ import type { Stage } from './stage.js';
 export interface Lengths {
   frozen: number;
   temporalAway: number;
-  /** Of all others, at most. */
+  /** The longest that all others may last. */
   usual: number;
 }
 

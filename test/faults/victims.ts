@@ -86,7 +86,7 @@ async function killReceiver(victim: Victim, message: Held, early: boolean): Prom
   await victim.kill();
 }
 
-/** The agent every other time, for most awaits are its. */
+/** The agent every other time, because most awaits are in it. */
 function inTurn(
   system: System,
   {

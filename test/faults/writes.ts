@@ -9,7 +9,7 @@ export interface Played extends Write {
   id: string;
 }
 
-/** An agent that lives beats every 2 s. */
+/** A live agent sends a heartbeat every 2 s. */
 export const silentSecs = 6;
 
 /** Makes requests of alice that write to targets, and brings them to an end. */
@@ -23,7 +23,7 @@ export function createWrites({ system, calls, targets }: { system: System; calls
   };
   const areOpen = async (played: readonly Played[]) =>
     [...(await statusesOf(played)).values()].some((status) => status === 'dispatched' || status === 'running');
-  /** What is not over, in words for a failure. */
+  /** What is not over yet, worded for a failure message. */
   const openOnes = async (played: readonly Played[]): Promise<string> => {
     const statuses = await statusesOf(played);
     const open = played.filter(({ id }) => ['dispatched', 'running'].includes(statuses.get(id) ?? ''));

@@ -122,7 +122,7 @@ export class KillStage implements Stage {
     return this.#database.close();
   }
 
-  /** One that is ready, if any, in turn. */
+  /** The next server that is ready, if any. */
   #nextServer(): Victim {
     this.#turn += 1;
     const servers = this.#victims.filter(({ name }) => name.startsWith('server'));

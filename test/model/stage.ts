@@ -9,7 +9,7 @@ export type Actor = Person | AgentName;
 
 /** Where a sequence is played. */
 export interface Stage {
-  /** Of people and agents; a suspended person's is dead. */
+  /** Tokens of people and agents; a suspended person's is revoked. */
   tokens: Record<Actor, string>;
   /** Makes a call; null = there is no answer, and nobody knows what became of it. */
   send(http: Http, token: string): Promise<Answer | null>;
@@ -23,7 +23,7 @@ export interface Stage {
   hasWorkers: boolean;
   /** Tells before each step what happens to the gateway then, if anything. */
   disturb(step: number): Promise<string | null>;
-  /** Ends what the requests of a sequence have left. */
+  /** Ends whatever the requests of a sequence left open. */
   end(ids: string[]): Promise<void>;
 }
 

@@ -83,7 +83,7 @@ const withoutWorkflows = shopToml.slice(0, shopToml.indexOf('[[workflows]]'));
 
 describe('svc config check --online, a start and a reload judge alike (CF-I1)', () => {
   describe('one file after the other', { shuffle: false }, () => {
-    /** On one database, so that each is compared with what the one before put in force. */
+    /** On one database, so that each is compared with what the previous one put in force. */
     const cases: [string, string, boolean][] = [
       ['the file in force', shopToml, true],
       ['one more database and role', shopToml + more + chief, true],

@@ -107,7 +107,7 @@ describe('HD-1: every built-in of the real server has a verdict', () => {
   });
 });
 
-/** Stable or volatile, and all the same only arguments, the clock, chance, the time zone, a format, or output functions of types with a verdict. */
+/** Stable or volatile, yet they depend only on arguments, the clock, chance, the time zone, a format, or output functions of types with a verdict. */
 const lookedAt = new Set(
   `age array_sample array_shuffle array_to_json array_to_string clock_timestamp concat concat_ws date date_add date_part date_subtract date_trunc
   extract format gen_random_uuid generate_series json_agg json_agg_strict json_build_array json_build_object json_object_agg

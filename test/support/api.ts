@@ -25,7 +25,7 @@ export interface TestApiOptions {
   /** An existing state directory; it is not removed then. */
   stateDir?: string;
   forceBootstrap?: boolean;
-  /** 64 hex characters; the same for all tests if absent. */
+  /** 64 hex characters; if absent, the same in all tests. */
   secretKey?: string;
   /** Host and port of a Temporal server; without it nothing listens there. */
   temporalAddress?: string;

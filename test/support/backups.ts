@@ -7,9 +7,9 @@ import { makeDataFolder } from './memory-folder.js';
 import { asSuperuser, type OwnPostgres, openOwnPostgres } from './own-postgres.js';
 import { copy, copyRunning, primarySettings, startCopy } from './standby.js';
 
-/** What of the gateway's PostgreSQL was kept. */
+/** A backup of the gateway's PostgreSQL. */
 export interface Backup {
-  /** Makes a new server of it, once. */
+  /** Restores it into a new server, once. */
   restore(): Promise<OwnPostgres>;
 }
 
@@ -44,7 +44,7 @@ export async function openPrimary(): Promise<OwnPostgres> {
   return server;
 }
 
-/** All rows and sequences of the gateway's database, of one moment. */
+/** All rows and sequences of the gateway's database at one moment. */
 interface Dump {
   tables: { name: string; rows: string[] }[];
   sequences: { name: string; last: string }[];

@@ -8,7 +8,7 @@ import { withLock } from '../../dev/with-lock.js';
 /** A browser that tests drive. */
 export interface Chromium {
   file: string;
-  /** What it needs beside the variables of the tests: its own libraries where it is not installed. */
+  /** Environment variables that it needs in addition: the path of its libraries if it is not installed. */
   environment: Record<string, string>;
 }
 

@@ -130,7 +130,7 @@ export async function holesOf(session: WatchedSession, read: Read, report: Suite
   return [];
 }
 
-/** Whether the statement calls functions or reads views that are not of PostgreSQL itself. Inlined functions are not seen. */
+/** Whether the statement calls functions or reads views that are not PostgreSQL's own. Inlined functions are not seen. */
 async function runsOwnCode(session: WatchedSession, { text, tables }: Read): Promise<boolean> {
   const called = await session.run(`begin;\n${text}\n;select count(*) from pg_catalog.pg_stat_xact_user_functions
     where schemaname <> 'pg_catalog'`);

@@ -28,7 +28,7 @@ export interface Collector {
   connections: number;
   /** The spans of a request's trace, by their start. */
   of(requestId: string): CollectedSpan[];
-  /** Ends every connection and listens no more. */
+  /** Ends every connection and stops listening. */
   kill(): Promise<void>;
 }
 

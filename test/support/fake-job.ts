@@ -16,7 +16,7 @@ export interface JobInput {
   statementTimeoutSecs?: number;
   maxRows?: number | null;
   maxResultBytes?: number;
-  /** If absent, the claim has none, as from an older gateway. */
+  /** If absent, the claim has none, like one from an older gateway. */
   maxAffectedRows?: number | null;
   marker?: 'required' | 'none';
   /** Changes the claim answer after the token was signed. */

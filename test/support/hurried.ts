@@ -1,4 +1,4 @@
-/** A script for a page: its clocks run `factor` times as fast, so that it looks as often for a change as it would in the time that is played. */
+/** A script for a page: its clocks run `factor` times as fast, so that it polls as often as it would in the simulated time. */
 export const hurried = (factor: number) => `
   for (const name of ['setTimeout', 'setInterval']) {
     const wait = globalThis[name];

@@ -35,7 +35,7 @@ export const expectFocus = (page: Page, wanted: object): Promise<void> =>
 /** More stops than any page of the tests has. */
 const mostStops = 120;
 
-/** Presses Tab until what is named so has the focus. At each stop on the way the focus has to be seen. */
+/** Presses Tab until the element of that name has the focus. The focus must be visible at each stop on the way. */
 export async function tabTo(page: Page, name: string): Promise<void> {
   for (let stops = 0; stops < mostStops; stops += 1) {
     await page.keyboard.press('Tab');
@@ -47,7 +47,7 @@ export async function tabTo(page: Page, name: string): Promise<void> {
   throw new Error(`Tab leads to nothing that is named ${name}`);
 }
 
-/** Whatever happened to what had the focus: something of the page has it. */
+/** Whatever became of the element that had the focus: some element of the page has it. */
 export const keepsFocus = (page: Page): Promise<void> =>
   expect.poll(async () => (await focused(page)).tag, { timeout: 20_000 }).not.toBe('');
 
@@ -67,5 +67,5 @@ export async function controlsOf(page: Page): Promise<string[]> {
     .map(({ role, name }) => `${role?.value} ${name?.value ?? ''}`.trim());
 }
 
-/** Those that a screen reader would have no name for. */
+/** Those for which a screen reader would have no name. */
 export const unnamed = (found: readonly string[]): string[] => found.filter((one) => controls.has(one));

@@ -6,14 +6,14 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const everyMs = 100;
 
-/** Bytes that this process needs: what remains after everything that can be freed was freed. */
+/** Bytes that this process uses after garbage collection. */
 function liveBytes(): number {
   collect();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** Runs `work` and returns how much the memory in use rose meanwhile, at the highest of several looks. */
+/** Runs `work` and returns by how much the memory in use rose meanwhile: the highest of several samples. */
 export async function withLiveMemory<T>(work: () => Promise<T>): Promise<{ value: T; grownBytes: number }> {
   const before = liveBytes();
   let peak = before;

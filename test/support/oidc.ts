@@ -7,7 +7,7 @@ export interface Key {
   sign(claims: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
 }
 
-/** A key pair whose public half has this `kid`, `alg` and use. */
+/** A key pair whose public half has this `kid` and `alg`. */
 export async function makeKey(alg: string, kid: string, members: JWK = {}): Promise<Key> {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const jwk = { ...(await exportJWK(publicKey)), kid, alg, use: 'sig', ...members };

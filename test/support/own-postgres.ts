@@ -29,7 +29,7 @@ export interface OwnPostgres {
 }
 
 export interface OwnPostgresOptions {
-  /** Where its data are; a new folder if absent. It is removed in the end. */
+  /** Where its data is; a new folder if absent. It is removed at the end. */
   folder?: string;
   /** Additions to its environment, from its second start on. */
   environment?: NodeJS.ProcessEnv;

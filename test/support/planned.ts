@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { TestApi } from './api.js';
 import { eventually } from './processes.js';
 
-/** What people without an approval see of the plan of a statement, both ways. */
+/** What people see of the plan of a statement before its approval: in a request and in a preflight. */
 export interface Seen {
   /** The only entry of `context.explain`. */
   entry: { sql: string; plan?: unknown; error?: string; hint?: string | null };

@@ -11,7 +11,7 @@ export interface RealProvider {
   logIn(account: string): Promise<string>;
   /** Opens an authorize address as this account, and answers where the browser is sent at last, without going there. */
   visit(address: string, account: string): Promise<string>;
-  /** Types the code of a device login, and agrees or not. */
+  /** Types the code of a device login, and consents or refuses. */
   allowDevice(address: string, account: string, agrees?: boolean): Promise<void>;
   /** The grant types of tokens that were given, and `refused <grant type>` for others. */
   grants: string[];
@@ -19,7 +19,7 @@ export interface RealProvider {
   calls: string[];
   /** While set, every connection is broken. */
   away: boolean;
-  /** Ends all that was given to an account. */
+  /** Revokes everything that was granted to an account. */
   revoke(account: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -106,7 +106,7 @@ async function logIn(issuer: string, account: string): Promise<string> {
   return ((await answer.json()) as { id_token: string }).id_token;
 }
 
-/** Logs in and agrees where it is asked to, until the provider sends it away or shows a page. */
+/** Logs in and consents wherever asked, until the provider redirects elsewhere or shows a page. */
 async function visit(browser: Browser, address: string, account: string, issuer: string): Promise<string> {
   let location: string | null = address;
   for (let step = 0; step < 10 && location?.startsWith(`${issuer}/`); step += 1) {

@@ -62,7 +62,7 @@ export function send(
   );
 }
 
-/** A network that knows the given names only, and notes which ones are asked for and what is connected to. */
+/** A network that knows only the given names, and records lookups and connections. */
 export function fakeNetwork(answers: Record<string, string[] | (() => string[])>, changes: Partial<Network> = {}) {
   const asked: string[] = [];
   const connected: TcpNetConnectOpts[] = [];

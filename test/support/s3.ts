@@ -33,7 +33,7 @@ export async function s3Storage(testFile: string): Promise<S3Config | null> {
   return config;
 }
 
-/** A client that looks past the gateway. */
+/** A client that bypasses the gateway. */
 export const s3Client = ({ endpoint, region, accessKeyId, secretAccessKey }: S3Config) =>
   new S3Client({
     endpoint: endpoint!,

@@ -34,14 +34,14 @@ export interface System {
   /** The `server.toml` of every server and worker. */
   configFile: string;
   tokens: Record<'admin' | 'alice' | 'bob' | 'agent', string>;
-  /** The gateway's database, past every program. */
+  /** A direct connection to the gateway's database. */
   database: pg.Pool;
   /** Under the secret key of the servers, for a test that makes moves itself. */
   macs: ApprovalMacs;
   /** The target `shop`, the same for each environment. It has a table `entries (word text)` and the markers. */
   target: pg.Pool;
   targetUrl: string;
-  /** Holds the log of each program, and of its life before. */
+  /** Has the log of each program, earlier runs included. */
   logFolder: string;
   close(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   await target.query('create table entries (word text)');
   const programs = await preparePrograms(layout, options, targetUrl);
   const database = new pg.Pool({ connectionString: options.databaseUrl, max: 2 });
-  // Tests take the servers of these pools away.
+  // Tests stop the servers that these pools are connected to.
   for (const pool of [database, target]) pool.on('error', () => {});
   const close = async () => {
     const { agents, servers, workers, balancer } = programs;

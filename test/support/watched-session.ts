@@ -88,7 +88,7 @@ export async function openWatchedSession(url: string) {
 /** A role that a server for these tests must have. */
 export const readerRole = 'svc_reader';
 const limit = 'set local statement_timeout = 250';
-/** All have as many statements, so that the answers can be told apart. */
+/** All have the same number of statements, so that the answers can be told apart. */
 const begins = [
   `begin; ${limit}; set local lock_timeout = 500`,
   `begin read only; ${limit}; set local lock_timeout = 500`,

@@ -37,7 +37,7 @@ export async function openOwnTemporal(dynamicConfig: string[] = []) {
     address: `127.0.0.1:${port}`,
     start,
     kill,
-    /** Keeps its data as they are on its disk, as a snapshot of the disk does; what it answers makes the next start find them. */
+    /** Copies its data as they are on disk, as a disk snapshot does; the function that it returns makes the next start find the copy. */
     saveData: () => {
       process.kill(child!.pid, 'SIGSTOP');
       const parts = ['', '-wal'].map((part) => ({ part, kept: join(folder, `kept-${generation}.db${part}`) }));
@@ -48,7 +48,7 @@ export async function openOwnTemporal(dynamicConfig: string[] = []) {
         for (const { part, kept } of parts) copyFileSync(kept, join(folder, `${generation}.db${part}`));
       };
     },
-    /** The next start finds nothing of what was. */
+    /** The next start finds no data. */
     loseData: () => {
       generation += 1;
     },

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => sealing.close());
 
-/** The names of what is sealed; each checkpoint among it has its anchor, and nothing else has one (AU-87). */
+/** The names of the sealed events; each checkpoint among them has its anchor, and nothing else has one (AU-87). */
 async function sealedNames() {
   const events = await readChain(sealing);
   const anchors = await sealing.database.query<{ seq: number; hash: string }>(

@@ -157,7 +157,7 @@ const database0 = {
 
 export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
 
-/** Asks again until the answer is there; a test's own timeout ends what never comes. */
+/** Asks again until there is an answer; if none comes, the test's own timeout ends it. */
 export const eventually = <T>(ask: () => T | Promise<T>) => askAgain(ask, 120_000);
 
 /** The `state` query of a request's workflow, null while it cannot be asked. */

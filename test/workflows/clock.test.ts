@@ -5,7 +5,7 @@ import { vouch } from '../support/vouch.js';
 import { eventually, startTestWorker, statusOf, type TestWorker, untilStored } from '../worker/support.js';
 
 let worker: TestWorker;
-/** By how much the timer is wrong, as if the clocks of two machines differed. */
+/** How far the timer is off, as if the clocks of two machines differed. */
 let offMs = 0;
 let asked = 0;
 const RealDate = Date;

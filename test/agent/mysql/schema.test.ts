@@ -206,7 +206,7 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
       await root.query('create table slow (a int)');
       await root.query('insert into slow values (1), (2), (3)');
       for (let doubled = 0; doubled < 9; doubled++) await root.query('insert into slow select a from slow');
-      // While rows are computed into the copy, nobody may look at the table, not even at what it looks like.
+      // While rows are computed into the copy, nobody may read the table, not even its definition.
       const computed = 'int as (length(sha2(repeat(a, 4000000), 512))) stored';
       const altering = root.query(`alter table slow add b ${computed}, algorithm = copy, lock = exclusive`).catch(() => {});
       await eventually(async () => (await states()).includes('copy to tmp table'));

@@ -13,7 +13,7 @@ export interface Check<Situation> {
   never?: string[];
 }
 
-/** Each check alone gives its own answer; of several that fail, the first in the list answers (whatever order they came about in). */
+/** Each check alone gives its own answer; if several fail, the first in the list answers, in whatever order they were made to fail. */
 export function expectOrder<Situation>(
   base: Situation,
   checks: readonly Check<Situation>[],

@@ -8,7 +8,7 @@ import { didHarm, openWatched, runWatched, wasStopped } from '../../support/writ
 const server = await openOwnMariadb(import.meta.url);
 afterAll(() => server?.stop());
 
-/** Lists of arguments that at least one of them fits most functions. */
+/** Lists of arguments, at least one of which fits most functions. */
 const argumentLists = [
   ...['', "'a'", '1', "'a', 1", "1, 'a'", "'0-1-100', 5", "'a', 1, 5", "'a', 'b'", '1, 1', "'a', 'b', 'c'"],
   ...["'{}', '$'", "'binlog.000009', 4, 5", 'now()', 'now(), 1', '1, 1, 1', "'a', 1, 1, 1"],

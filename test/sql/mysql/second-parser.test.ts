@@ -18,13 +18,13 @@ import { statementsOf } from './suite-statements.js';
 const suite = await findMariadbSuite({ signal: AbortSignal.timeout(600_000), report: (line) => console.error(line) }).catch(
   (error: Error) => noteNotRun(import.meta.url, error.message),
 );
-/** Of so many files of the suite one is read. */
+/** One in this many files of the suite is read. */
 const stride = share(30, 3);
 beforeAll(() => init());
 
 const classifyAlone = (text: string): Verdict => classifyText(cutMysql, text, { dialect: 'mysql', statementTimeoutSecs: 30 });
 
-/** Longest text that it is given: none of these nests deep enough to break it. */
+/** The longest text that it gets: none of this length nests deep enough to break it. */
 const maxLength = 1_000;
 
 /** What of a text of ours the second parser takes for more than a read; null when it agrees or does not understand. */

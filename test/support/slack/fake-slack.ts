@@ -118,7 +118,7 @@ export async function startFakeSlack({ botToken = 'xoxb-test', channels = ['#db-
     /** All calls of the method, or of all methods, go wrong until `null` ends it. */
     always: (method: SlackMethod | '*', fault: Fault | null) =>
       void (fault === null ? standing.delete(method) : standing.set(method, fault)),
-    /** Nothing listens any more. What Slack has stays. */
+    /** Stops listening; what Slack has stored stays. */
     stop,
     start: async () => {
       isStopping = false;

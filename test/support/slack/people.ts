@@ -75,7 +75,7 @@ export function slackPeople(fake: FakeSlack, gateway: { url: string; signingSecr
     },
     submissionOf: (view: OpenView, inputs: Inputs) => submissionOf(fake, view, inputs),
 
-    /** `/svc` with this text behind it. */
+    /** `/svc` followed by this text. */
     slash: (text: string, user: string, changes: Record<string, string> = {}) =>
       send(sign('commands', formOf({ ...commandOf(fake, text, user), ...changes }))),
   };

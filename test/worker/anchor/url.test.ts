@@ -17,7 +17,7 @@ interface Heard {
   path: string | undefined;
 }
 
-/** A server that answers each call so, and what it heard. */
+/** A server that answers each call like this, and the calls that it got. */
 async function serve(answer: (response: ServerResponse, request: IncomingMessage) => void) {
   const heard: Heard[] = [];
   const server = createServer(async (request, response) => {
