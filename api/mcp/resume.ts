@@ -1,5 +1,5 @@
-import { readStream } from '../../db/mcp-calls.js';
 import { deleteSession } from '../../db/mcp-sessions.js';
+import { readStream } from '../../db/mcp-streams.js';
 import type { Caller } from '../../domain/caller.js';
 import { forbidden, invalid, notFound, refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';

@@ -1,5 +1,6 @@
 import { limitDatabaseWork } from '../../db/call-limit.js';
-import { endCall, type McpCallKey, readStream, type StreamNews } from '../../db/mcp-calls.js';
+import { endCall, type McpCallKey } from '../../db/mcp-calls.js';
+import { readStream, type StreamNews } from '../../db/mcp-streams.js';
 import { topic } from '../../db/notifications.js';
 import { interruptedText } from '../../domain/mcp-texts.js';
 import { createBell } from '../../lib/bell.js';

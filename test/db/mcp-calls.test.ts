@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
-import { beginCall, endCall, endPlainCall, maxStreams, readStream } from '../../db/mcp-calls.js';
+import { beginCall, endCall, endPlainCall, maxStreams } from '../../db/mcp-calls.js';
+import { readStream } from '../../db/mcp-streams.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 
 let stored: TestDatabase;
