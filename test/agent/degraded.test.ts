@@ -9,7 +9,7 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
 let databases: TestDatabase[];
-/** Before `shop` and before `reports`. */
+/** Proxies in front of `shop` and of `reports`. */
 let shop: TcpProxy;
 let reports: TcpProxy;
 let gateway: FakeGateway;

@@ -134,7 +134,7 @@ describe('a connection that is kept after a job (HD-30)', () => {
     await migrate(`alter system set session_replication_role = 'replica'`, false);
     await migrate('select pg_reload_conf()');
     try {
-      // The server tells its sessions of the change in its own time.
+      // The change reaches the sessions of the server a moment later.
       const next = await eventually(async () => {
         const found = await seen();
         return found.pid === pid ? null : found;

@@ -87,12 +87,12 @@ it('through two rotations no claim of a running agent is refused, whether it kno
   expect(await bench.calls.sql(`select 1 from audit_events where event_type = 'execution.failed'`)).toEqual([]);
   expect([keysSeen(steady), keysSeen(proxy)], 'signed with the key they were given').toEqual([[first], [first]]);
   expect([first, second, third]).toEqual(expect.arrayContaining(keysSeen(fresh)));
-  // Who asks again goes along.
+  // An agent that asks for the keys again keeps up.
   const given = () => bench.calls.sql('select 1 from agents where key_id = $1', [third]);
   await eventually(async () => (await given()).length === 1, 30_000);
   expect(ofBasic.length).toBe(proxy.claims.length);
 
-  // A key that ends too early: who can ask for the new one does, who cannot says plainly what is wrong, and runs nothing.
+  // A key that ends too early: an agent that can asks for the new one; one that cannot says plainly what is wrong, and runs nothing.
   await bench.calls.sql(`update signing_keys set not_after = clock_timestamp() - interval '1 ms' where status = 'retiring'`);
   await bench.stopAll();
   const refused = await bench.create(`insert into entries values ('refused')`);

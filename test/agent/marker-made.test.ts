@@ -24,7 +24,7 @@ function driverOf(url: string, readUrl = url): Driver {
 
 interface Place {
   faults: ExchangeFaults;
-  /** Of agents that nothing happens to, and of reads. */
+  /** For agents that nothing happens to, and for reads. */
   url: string;
   readUrl: string;
   /** Takes schema and table away. */

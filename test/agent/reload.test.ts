@@ -10,7 +10,7 @@ import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 /** `shop` from the start, and what a reload brings. */
 const databases: TestDatabase[] = [];
 let [shop, other]: pg.Client[] = [];
-/** Before `other`. */
+/** A proxy in front of `other`. */
 let proxy: TcpProxy;
 let gateway: FakeGateway;
 let agent: TestAgent;

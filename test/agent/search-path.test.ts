@@ -42,7 +42,7 @@ const zeroed = async () =>
     )
   ).rows[0];
 
-/** An agent that has told its path with the schema, and goes on. */
+/** An agent that has reported its path with the schema, and still runs. */
 async function startSynced(options: Partial<TestAgentOptions> = {}) {
   const agent = bench.start({ token, ...options });
   await eventually(

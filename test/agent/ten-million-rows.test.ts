@@ -41,7 +41,7 @@ describe.each(kinds.filter(({ missing }) => !missing))(`${enough} rows of $name`
       tables: `[limits]\nmax_rows = 20000000\nmax_result_bytes = ${maxResultBytes}\nmax_row_bytes = ${maxRowBytes}`,
     });
     await gateway.nextPoll((body) => Number(body.limit) > 0);
-    // What is loaded once is not a job's.
+    // What is loaded once does not count as memory of a job.
     await gateway.offer({ detail: 'select 1' }).result;
     await gateway.offer({ operation: 'execute_dml', detail: 'create table changed (n int)' }).result;
   });

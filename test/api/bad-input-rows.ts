@@ -1,6 +1,6 @@
 import type { CallOptions } from '../support/api.js';
 
-/** An object with a field of so many nested arrays. */
+/** An object with one field: this many nested arrays. */
 export const nested = (depth: number) => `{"metadata":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 export const json = { 'content-type': 'application/json' };
 

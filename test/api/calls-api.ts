@@ -5,7 +5,7 @@ import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 interface CallsApi<Id extends string> {
   api: TestApi;
   calls: GatewayCalls;
-  /** Of each person, and of the administrator. */
+  /** Tokens of each person and of the administrator. */
   tokens: Record<Id | 'admin', string>;
 }
 

@@ -149,7 +149,7 @@ describe('the session of a browser', () => {
   });
 
   it('lets approve what its token lets approve, and no more: who issued the token stays known (HD-70)', async () => {
-    // Of a user of its own: it ends the token that she had.
+    // A user for this test alone, because the reissue revokes her token.
     await api.createUser('vera', { roles: ['approver'], groups: ['dba-team'] });
     const issued = await api.call('POST', '/api/users/vera/reissue-initial-token', { token: api.tokens.admin });
     const asked = await api.call('POST', '/api/requests', {

@@ -44,7 +44,7 @@ beforeEach(async () => {
   await makeRoom();
 });
 
-/** Under the limit of users; who made whom stays. */
+/** Keeps below the limit of users; who made whom stays stored. */
 const makeRoom = (last = '') => calls.sql(`update users set status = 'suspended' where id like 'puppet-%' and id <> $1`, [last]);
 
 const post = (token: string, path: string, body?: unknown) => api.call('POST', path, { token, body });

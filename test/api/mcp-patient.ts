@@ -4,7 +4,7 @@ import type { McpCalls, McpHeaders, SseEvent } from './mcp-calls.js';
 
 const pauseMs = 200;
 
-/** The answers to a message, from a client that comes again when the server has no room, and goes on with a stream that broke. */
+/** The answers to a message, for a client that retries when the server has no room, and resumes a stream that broke. */
 export async function patiently(mcp: McpCalls, session: McpHeaders, message: object, asJson: boolean): Promise<Loose[]> {
   let refused = false;
   for (;;) {

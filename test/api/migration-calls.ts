@@ -48,7 +48,7 @@ export function migrationCalls(calls: AgentCalls) {
     agentOf: (environments: string[], capabilities: object = {}) =>
       calls.known(lineBody(environments, { limit: 0 }, capabilities)),
     hint: async (id: string): Promise<string | null> => (await calls.show(calls.requester, id)).body.queue_hint,
-    /** What is stored of a pair: who runs there, and for how long it was busy. */
+    /** What is stored about a pair: which request runs there, and for how long it was busy. */
     pairOf: async (environment: string) =>
       (
         await calls.sql<{ running: string | null; busy_ms: number }>(

@@ -77,7 +77,7 @@ describe('require_approval (HD-26)', () => {
     const [row] = await api.services.database.query<{ fingerprint: string }>('select fingerprint from requests where id = $1', [
       id,
     ]);
-    // Of the version that did not know the field.
+    // As versions that did not know the field stored it.
     expect(row?.fingerprint).toBe('972a7fa883a1e7558a7c9ed00a088a401e530152a9a5c2893bee32cc3e756bfa');
   });
 

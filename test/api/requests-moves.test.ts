@@ -31,7 +31,7 @@ afterAll(() => api?.close());
 const forbidden = { error: 'forbidden', code: 'auth.forbidden', hint: expect.any(String) };
 type Act = 'approve' | 'reject' | 'cancel' | 'resume';
 
-/** What each kind of caller gets in each status; who is not named gets 403. */
+/** What each kind of caller gets in each status; whoever is not named gets 403. */
 const outcomes: Record<Act, Record<string, Partial<Record<string, number>>>> = {
   approve: {
     pending: { approver: 200 },

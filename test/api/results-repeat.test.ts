@@ -37,7 +37,7 @@ const small = '{"rows":[{"n":9007199254740993}]}';
 /** The names of the objects of a request in the store. */
 const objects = (id: string) => readdir(join(readers.config.resultStorage.rootDir, id)).catch(() => []);
 
-/** One submission whose `step`-th message to Postgres is lost, or its answer; the last word is the agent's, who repeats it until it is taken. */
+/** One submission whose `step`-th message to Postgres is lost, or its answer; the agent repeats it until it is accepted. */
 async function brokenAt(
   step: number,
   how: 'message' | 'answer',

@@ -17,7 +17,7 @@ const tokenOf = async (slackUserId: string) => {
   return tokenIn(on.fake.directMessages(slackUserId)[0]);
 };
 let joined = 0;
-/** Somebody new who asks. */
+/** Somebody new asks for an account. */
 const ask = async (inputs = {}, name?: string) => {
   joined += 1;
   const slackUserId = `UNEW${joined}`;

@@ -11,7 +11,7 @@ const roles = 'roles_block/roles_select';
 const groups = 'groups_block/groups_select';
 const showUser = async (id: string) => (await on.api.call('GET', `/api/users/${id}`, { token: on.api.tokens.admin })).body;
 let joined = 0;
-/** Somebody new who asks. */
+/** Somebody new asks for an account. */
 const ask = async () => {
   joined += 1;
   const slackUserId = `UNEW${joined}`;

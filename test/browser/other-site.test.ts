@@ -51,7 +51,7 @@ describe.skipIf(browser === null)('a page of somebody else in the browser of an 
     await opened.getByRole('heading', { level: 1 }).waitFor();
     expect(await opened.evaluate('String(window.opener)')).toBe('null');
 
-    // The session lives, and what was tried would have worked from the page itself.
+    // The session is alive, and the attempts would have worked from the page itself.
     const own = `fetch('/api/requests/${body.id}/reject', { method: 'POST' }).then(({ status }) => status)`;
     expect(await page.evaluate(own)).toBe(200);
     expect(await stored()).not.toEqual(before);

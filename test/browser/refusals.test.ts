@@ -245,7 +245,7 @@ async function saysInDecision({ page }: Window, text: string): Promise<void> {
   expect(await page.getByLabel('Comment').inputValue()).toBe(typed);
 }
 
-/** Once nothing is refused any longer, the same press does it, with what was typed. */
+/** Once nothing is refused any longer, pressing again succeeds with what was typed. */
 async function approves(window: Window): Promise<void> {
   const { page } = window;
   await expect.poll(() => page.getByLabel('Comment').inputValue()).toBe(typed);

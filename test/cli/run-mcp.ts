@@ -7,7 +7,7 @@ import { eventually } from '../support/processes.js';
 
 export const launcher = join(import.meta.dirname, '../../bin/svc');
 
-/** A folder with three migration files, and the environment of a caller who stands in it. */
+/** A folder with three migration files, and the environment of a caller in it. */
 export function migrationsFolder(): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'svc-mcp-'));
   mkdirSync(join(path, 'migrations'));

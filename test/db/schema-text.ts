@@ -6,7 +6,7 @@ const head = `-- The tables of the gateway's own PostgreSQL after all of db/migr
 set check_function_bodies = off;
 `;
 
-/** The library's own table of what was migrated. */
+/** The library's own table of applied migrations. */
 const notOurs = `('schema_migrations', 'schema_migrations_id_seq', 'schema_migrations_pkey')`;
 const inSchema = (alias: string) => `${alias}.relnamespace = 'public'::regnamespace and ${alias}.relname not in ${notOurs}`;
 

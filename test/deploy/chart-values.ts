@@ -2,14 +2,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 
-/** Of a values.schema.json; a key with `properties` is a group, any other one a value. */
+/** A node of values.schema.json: one with `properties` is a group, any other a value. */
 interface Schema {
   description?: string;
   properties?: Record<string, Schema>;
 }
 
 export interface ChartValue {
-  /** Dotted. */
+  /** With dots, such as `api.replicas`. */
   key: string;
   fallback: unknown;
   description: string;

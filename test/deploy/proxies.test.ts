@@ -24,9 +24,9 @@ const startWaitMs = 30_000;
 
 interface Place {
   folder: string;
-  /** Of the proxy. */
+  /** The port of the proxy. */
   port: number;
-  /** Of the server. */
+  /** Where the server listens. */
   behind: string;
 }
 
@@ -45,7 +45,7 @@ function writeNginx({ folder, port, behind }: Place): string[] {
   writeFileSync(join(folder, 'svc.conf'), configuration('nginx/svc.conf', listen));
   const scratch = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/${kind};`);
   const main = [
-    // As root its workers would be of a user who cannot enter the folder.
+    // Started by root, its workers would run as a user who cannot enter the folder.
     process.getuid?.() === 0 ? 'user root;' : '',
     `daemon off; pid ${folder}/nginx.pid; error_log stderr; events {}`,
     `http { access_log off; ${scratch.join(' ')} include ${folder}/svc.conf; }`,

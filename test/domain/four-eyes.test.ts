@@ -74,7 +74,7 @@ describe('what an approval goes back to (HD-70)', () => {
   });
 });
 
-/** An act of who makes accounts and tokens: as somebody, with one of their tokens. */
+/** Makes an account or a token: as somebody, with one of their tokens. */
 interface Act {
   as: number;
   with: number;

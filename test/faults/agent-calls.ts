@@ -15,7 +15,7 @@ export const isCall = (verb: Verb) => (message: Message) =>
 /** A poll that asks for jobs. After its clock was wrong, an agent sends one that asks for none (ET-42). */
 const asksForJobs = (message: Message) => isCall('poll')(message) && /"limit":[1-9]/.test(message.bytes.toString('latin1'));
 
-/** Adds one, and takes so many seconds. */
+/** Adds one, and takes this many seconds. */
 export const sleeping = (target: Target, seconds: number) => {
   const nap = target.name === 'shop' ? 'pg_sleep' : 'sleep';
   const kind = target.kinds[0]!;
@@ -58,7 +58,7 @@ export function agentCalls({ system, targets, wire, writes }: BothTargets) {
   };
   return {
     untilAll,
-    /** Loses so many such calls one after the other, or the answers to them. */
+    /** Loses this many such calls, or their answers, one after the other. */
     async lose(verb: Verb, how: 'lost' | 'unanswered', times: number): Promise<void> {
       for (let left = times; left > 0; left -= 1) {
         const held = await wire.next(isCall(verb));

@@ -43,7 +43,7 @@ async function freezeAt(wanted: (message: Message) => boolean): Promise<Frozen[]
 const statusesOf = (played: readonly Played[]) => Promise.all(played.map(({ id }) => both.calls.statusOf(id)));
 const statesOf = (played: readonly Played[]) => Promise.all(played.map((one) => stateOf(both.system, one)));
 
-/** The agent goes on, and what it had sent arrives. */
+/** Resumes the agent, and delivers what it had sent. */
 function wake(frozen: readonly Frozen[]): void {
   for (const { held } of frozen) held.pass();
   both.system.agent.signal('SIGCONT');

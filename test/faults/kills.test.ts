@@ -51,7 +51,7 @@ interface Played {
   writes: boolean;
 }
 
-/** From submission to result, whatever is killed meanwhile. */
+/** Follows one from submission to result, whatever is killed meanwhile. */
 async function play(word: string, { environment, detail, writes }: (typeof kinds)[number]): Promise<Played> {
   const id = await calls.create(word, environment, detail(word));
   if (environment === 'production') await calls.decide(id);

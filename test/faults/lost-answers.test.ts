@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const statesOf = (played: readonly Played[]) => Promise.all(played.map((one) => stateOf(both.system, one)));
-/** A write on each target at once, which takes so many seconds. */
+/** Creates a write on each target at once that takes this many seconds. */
 const createOnEach = async (seconds = 0): Promise<Played[]> => {
   const { targets, writes } = both;
   return (await Promise.all(targets.map((target) => writes.createOn(target, 1, sleeping(target, seconds))))).flat();

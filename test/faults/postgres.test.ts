@@ -31,7 +31,7 @@ const served: Record<string, object> = JSON.parse(
 ).paths;
 /**
  * Slack is off: its routes are 404 without a look at the database (SL-2). The page of links shows nothing that is stored, and a preflight of /mcp needs
- * nothing that is (MC-4). Who signs in or out shows in the body or a cookie who it is (CO-10).
+ * nothing that is (MC-4). Whoever signs in or out says who they are in the body or a cookie (CO-10).
  */
 const routes: Route[] = Object.entries(served)
   .flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })))

@@ -9,7 +9,7 @@ import type { Stage } from './stage.js';
 
 export interface Schedule {
   seed: number;
-  /** Outages begin for so long at least, and until so many requests were made. */
+  /** Outages begin for at least this long, and until this many requests were made. */
   minutes: number;
   requests: number;
   callers: number;

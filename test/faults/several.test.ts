@@ -53,7 +53,7 @@ const at = (server: number, who: 'alice' | 'bob', path: string, body?: Record<st
 const act = (server: number, who: 'alice' | 'bob', id: string, what: string) => at(server, who, `/api/requests/${id}/${what}`);
 
 const rounds = 12;
-/** Plays so many rounds at once, each with a word of its own. */
+/** Plays this many rounds at once, each with its own word. */
 const inRounds = (name: string, play: (word: string, round: number) => Promise<void>) =>
   Promise.all(Array.from({ length: rounds }, (_, round) => play(`${name}-${round}`, round)));
 

@@ -45,7 +45,7 @@ export function createWrites({ system, calls, targets }: { system: System; calls
     );
   return {
     createOn,
-    /** Creates so many on each target, of all kinds in turn; they run at once. */
+    /** Creates this many on each target, of all kinds in turn; they run at once. */
     create: async (count: number): Promise<Played[]> =>
       (await Promise.all(targets.map((target) => createOn(target, count)))).flat(),
     /** Those whose outcome is not known. */

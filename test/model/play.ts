@@ -81,7 +81,7 @@ class Player {
     else this.#keepAnswered(after, answer);
     if (call.call === 'claim') this.#lastClaim = (http.body as { claim_id: string }).claim_id;
     if (call.call === 'suspend' || call.call === 'activate') await this.#settlePerson(call.who);
-    // A careful client repeats what was not answered (HT-114): the key makes all of it one request.
+    // A careful client repeats what was not answered (HT-114): the key makes all attempts one request.
     if (answer === null && call.call === 'create' && call.key !== null && repeats > 0) await this.#make(call, repeats - 1);
   }
 
@@ -141,7 +141,7 @@ class Player {
     );
   }
 
-  /** Keeps the worlds that fit what was found; when none does, what each of them must have shown is thrown. */
+  /** Keeps the worlds that fit what was found; if none does, throws what each of them would have shown. */
   #keep(wanted: (world: World) => object, found: unknown, worlds = this.#possible()): void {
     const fitting = worlds.filter((world) => fits(found, wanted(world)));
     const musts = new Set(worlds.map((world) => JSON.stringify(wanted(world))));

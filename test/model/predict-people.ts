@@ -20,7 +20,7 @@ import {
   type World,
 } from './world.js';
 
-/** RQ-14 to RQ-26; who may create nothing anywhere hears only that. */
+/** RQ-14 to RQ-26; whoever may create nothing anywhere hears only that. */
 export function create(world: World, call: Of<'create'>): Expected {
   const { who, environment, detail, reason, key, emergency, share, noStore } = call;
   if (!people[who].asks) return forbidden;

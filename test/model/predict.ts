@@ -43,7 +43,7 @@ export function predict(world: World, call: Call): Expected | null {
   if (world.suspended.has(call.who)) return unauthorized;
   if (call.call === 'create') return create(world, call);
   if (call.call === 'list') return list(world, call);
-  // RQ-6, RQ-7: who holds the permission nowhere is not even told whether the request is there.
+  // RQ-6, RQ-7: whoever holds the permission nowhere is not even told whether the request exists.
   if ((call.call === 'cancel' || call.call === 'resume') && !people[call.who].asks) return forbidden;
   return request === undefined ? notFound : onOne(world, request, call);
 }

@@ -29,7 +29,7 @@ export class Victim {
     return this.#program.url;
   }
 
-  /** kill -9; resolves when nothing that it began goes on in the database. It is then being started. */
+  /** kill -9; resolves when nothing that it began still runs in the database. By then it is starting again. */
   async kill(): Promise<void> {
     await this.#ready;
     this.isReady = false;

@@ -37,7 +37,7 @@ export interface Run {
   status: 'running' | 'completed' | 'failed';
   lost: boolean;
   unresolved: boolean;
-  /** What was reported, and that word by word. */
+  /** What was reported, and its exact text. */
   outcome: string | null;
   sent: string | null;
 }
@@ -88,7 +88,7 @@ function matches(who: Person, selector: string): boolean {
 export const mayMove = (who: Person, request: Request) =>
   mayRead(who, request) || rulesOf(request).steps.some(({ selectors }) => selectors.some((selector) => matches(who, selector)));
 
-/** RQ-2; who approves now sees it too, and so does who has decided on it (RQ-8). */
+/** RQ-2; the current approvers see it too, and so do those who have decided on it (RQ-8). */
 export const maySee = (who: Person, request: Request) =>
   mayRead(who, request) || matching(who, request).length > 0 || request.decisions.some((one) => one.who === who);
 

@@ -49,7 +49,7 @@ async function record(
   await database.transaction((tx) => recordResult(tx, requestId, result, Date.now() - agoMs));
 }
 
-/** Lets a request have changed last so many days earlier. */
+/** Moves the last change of a request this many days back. */
 export const age = (database: Database, id: string, days: number) =>
   database.query(`update requests set updated_at = updated_at - $2::int * interval '1 day' where id = $1`, [id, days]);
 
@@ -57,7 +57,7 @@ export const age = (database: Database, id: string, days: number) =>
 export const recorded = async (database: Database) =>
   (await database.query<{ execution_id: string }>('select execution_id from results')).map((row) => row.execution_id).sort();
 
-/** Everything that lies in the store. */
+/** All keys in the store. */
 export async function keysOf(store: ResultStore): Promise<string[]> {
   const all = [];
   for await (const { key } of store.objects()) all.push(key);

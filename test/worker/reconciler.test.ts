@@ -23,7 +23,7 @@ beforeAll(async () => {
   server = await openOwnTemporal();
   await server.start();
   worker = await startTestWorker({ address: server.address });
-  // Makes the row that says when a round was.
+  // Makes the row that says when the last round was.
   await round();
 });
 afterAll(async () => {

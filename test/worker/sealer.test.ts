@@ -25,7 +25,7 @@ describe('sealing (AU-13, AU-31, AU-41, AU-42)', () => {
     await sealing.sealAll();
     const events = await readChain(sealing);
     expect(namesOf(events)).toEqual(names);
-    // Two events are those of the key.
+    // Two of the events are about the key.
     expect(checkpointsOf(events)).toEqual(Array.from({ length: 12 }, (_, at) => [101 * (at + 1), 100]));
   });
 

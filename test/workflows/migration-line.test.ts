@@ -38,7 +38,7 @@ describe('the workflow of a migration in line (AG-54, MI-50)', () => {
       `select (extract(epoch from s.updated_at - f.updated_at) * 1000)::bigint as ms from requests s, requests f where s.id = $1 and f.id = $2`,
       [second, first],
     );
-    // All of its 1.5 s was left.
+    // All of its 1.5 s were left.
     expect(late!.ms).toBeGreaterThanOrEqual(1490);
   });
 

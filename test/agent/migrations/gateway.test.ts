@@ -93,7 +93,7 @@ describe('migrations behind a real gateway', () => {
       await calls.fireClock(id, 'lease');
       expect(await statusOf(id)).toBe('execution_lost');
       expect((await calls.act(dana, id, 'resume')).status).toBe(200);
-      // What the killed agent ran goes on in the database until it sees that nobody waits: the next attempt waits for its lock.
+      // The statement of the killed agent goes on in the database until the server notices that its client is gone; the next attempt waits for its lock.
       await endActive(target, 'terminate', 'pg_sleep(30)');
       await startAgent();
       await untilActive(target, 'pg_sleep(30)');

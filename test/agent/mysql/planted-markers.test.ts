@@ -38,7 +38,7 @@ const plant = (table: string, requestId: string, fence: number, what: Planted = 
   );
 };
 const userOf = ({ url }: MysqlDatabase) => `'${new URL(url).username}'@'%'`;
-/** A database with an account that may make the markers' own one. */
+/** A database with an account that may create the database `svc` for markers. */
 const newDatabase = async () => {
   const database = await createMysqlDatabase(server!.url());
   await root(`grant all on svc.* to ${userOf(database)}`);

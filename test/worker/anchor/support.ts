@@ -83,7 +83,7 @@ export const anchored = (text: string): AnchorOutcome => ({
 });
 export const refused = (reason: string): AnchorOutcome => ({ kind: 'failed', reason, detail: 'marker-detail' });
 
-/** The size that a note says. */
+/** The size of the tree in a note. */
 export const sizeOf = (note: string) => Number(note.split('\n')[1]);
 
 let written = 0;
