@@ -18,11 +18,7 @@ export function Databases() {
   const { query } = useLocation();
   const { database, environment } = query;
   const pairs = useLoaded('databases', (signal) => answer(api.GET('/api/databases', { signal })));
-  const agents = useLoaded(
-    'agents of databases',
-    async (signal) => (may('metrics.view') ? answer(api.GET('/api/agents', { signal })) : null),
-    () => true,
-  );
+  const agents = useAgents();
   return (
     <Page title="Databases">
       <Show of={pairs}>
@@ -36,7 +32,7 @@ export function Databases() {
                   <Row
                     key={`${pair.database}/${pair.environment}`}
                     pair={pair}
-                    agents={agents.value?.agents ?? null}
+                    agents={agents}
                     isChosen={pair.database === database && pair.environment === environment}
                   />
                 ))}
@@ -54,6 +50,16 @@ export function Databases() {
       {database === undefined && <p class="quiet">Choose one to see its tables, who may do what, and who approves.</p>}
     </Page>
   );
+}
+
+/** Null for who may not see them. */
+function useAgents(): Schema['Agent'][] | null {
+  const { value } = useLoaded(
+    'agents of databases',
+    async (signal) => (may('metrics.view') ? answer(api.GET('/api/agents', { signal })) : null),
+    () => true,
+  );
+  return value?.agents ?? null;
 }
 
 interface RowProps {

@@ -17,12 +17,7 @@ export function CancelDialog({ request: { id, status }, onClose, onDone }: Cance
   const { cancel, isBusy, error, asked } = useCancel(id, { onClose, onDone });
   return (
     <Dialog title="Cancel this request?" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void cancel(reason.trim() === '' ? null : reason);
-        }}
-      >
+      <form onSubmit={(event) => void cancel(event, reason.trim() === '' ? null : reason)}>
         {status === 'running' && <p>It runs. Its agent is asked to stop it; the database decides whether that comes in time.</p>}
         {asked && (
           <p class="note" role="status">
@@ -59,7 +54,8 @@ function useCancel(id: string, { onClose, onDone }: Pick<CancelProps, 'onClose' 
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const [asked, setAsked] = useState(false);
-  const cancel = async (reason: string | null) => {
+  const cancel = async (event: Event, reason: string | null) => {
+    event.preventDefault();
     setIsBusy(true);
     setError(null);
     try {
