@@ -52,7 +52,7 @@ export async function countDeliveries(db: Queryable, webhookId: string): Promise
     `select ${statuses.map((status) => `count(*) filter (where status = '${status}') as ${status}`).join(', ')},
        max(finished_at) filter (where status = 'delivered') as "lastDeliveredAt",
        (array_agg(last_error order by coalesce(attempt_started_at, created_at) desc) filter (where last_error is not null))[1] as "lastError"
-     from webhook_deliveries where webhook_id = $1 and created_at > clock_timestamp() - interval '7 days'`,
+     from webhook_deliveries where webhook_id = $1 and created_at > statement_timestamp() - interval '7 days'`,
     [webhookId],
   );
   if (row === undefined) throw new Error('an aggregate without a row');

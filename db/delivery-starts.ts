@@ -23,7 +23,7 @@ export async function retellOverdue(tx: Transaction, graceMs: number, limit: num
   const rows = await tx.query(
     `update webhook_deliveries set told = false where id in (
        select id from webhook_deliveries where finished_at is null and told
-         and coalesce(next_retry_at, attempt_started_at) < clock_timestamp() - $1::int * interval '1 millisecond'
+         and coalesce(next_retry_at, attempt_started_at) < statement_timestamp() - $1::int * interval '1 millisecond'
        order by coalesce(next_retry_at, attempt_started_at) limit $2)
      returning 1 as one`,
     [graceMs, limit],

@@ -167,7 +167,7 @@ export const listDead = (db: Queryable, limit: number): Promise<{ id: string; se
 export async function deleteOldCalls(db: Queryable, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from mcp_calls where id = any(array(
-       select id from mcp_calls where ended_at < clock_timestamp() - interval '300 seconds' order by ended_at limit $1 for update skip locked
+       select id from mcp_calls where ended_at < statement_timestamp() - interval '300 seconds' order by ended_at limit $1 for update skip locked
      )) returning 1`,
     [limit],
   );

@@ -116,14 +116,15 @@ interface Recent {
 /**
  * What was committed lately, for waiters whose sender died between its commit and its NOTIFY (HT-102). Waiters rely on it: without
  * notifications they query once a minute or never. EXPLAIN jobs are created with their request. Preflight jobs are few, so all are
- * reported.
+ * reported. The bound is `statement_timestamp()`, as everywhere that an index is to find rows by an instant: one that is not stable would be
+ * compared with every row.
  */
-async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
+export async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
   const moved = await client.query<Recent>({
     name: 'recently-moved',
     text: `select id, status, version::text, database, environment, operation in ${mutatingMigrations} as migrates,
              case when cancel_requested_at is not null and status = 'running' then claimed_by end as told_agent from requests
-           where updated_at > clock_timestamp() - $1 * interval '1 millisecond' order by updated_at desc limit 10000`,
+           where updated_at > statement_timestamp() - $1 * interval '1 millisecond' order by updated_at desc limit 10000`,
     values: [lastMs],
   });
   const asked = await client.query<{ id: string; state: string; database: string; environment: string }>({

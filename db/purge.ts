@@ -2,7 +2,7 @@ import type { Queryable, Transaction } from './client.js';
 import type { CleanedResult } from './result-cleaning.js';
 
 const over = `r.status in ('executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost')
-  and r.updated_at <= clock_timestamp() - $1::int * interval '1 day'`;
+  and r.updated_at <= statement_timestamp() - $1::int * interval '1 day'`;
 
 const objects = 'select 1 from results s where s.request_id = r.id and s.object_key is not null';
 

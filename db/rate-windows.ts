@@ -29,7 +29,7 @@ export async function reserveCalls(db: Queryable, key: string, amount: number, w
 export async function deleteEndedWindows(db: Queryable, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from rate_windows where key = any(array(
-       select key from rate_windows where ends_at <= clock_timestamp() order by ends_at limit $1 for update skip locked
+       select key from rate_windows where ends_at <= statement_timestamp() order by ends_at limit $1 for update skip locked
      )) and ends_at <= clock_timestamp() returning 1`,
     [limit],
   );

@@ -20,10 +20,10 @@ const expired = (which: string) =>
      select s.* from pairs p cross join lateral (
        select r.execution_id, r.object_key from results r
        where r.database = p.database and r.environment = p.environment and ${which}
-         and r.stored_at <= clock_timestamp() - p."retentionDays" * interval '1 day'
+         and r.stored_at <= statement_timestamp() - p."retentionDays" * interval '1 day'
        order by r.stored_at limit $2) s
      union
-     (select r.execution_id, r.object_key from results r where r.expires_at <= clock_timestamp() and ${which} order by r.expires_at limit $2)
+     (select r.execution_id, r.object_key from results r where r.expires_at <= statement_timestamp() and ${which} order by r.expires_at limit $2)
    )`;
 
 /** Expired results whose data is an object of the backend. */

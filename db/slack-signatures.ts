@@ -37,7 +37,7 @@ const keptSecs = 660;
 export async function deleteOldSignatures(db: Queryable, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from slack_signatures where signature = any(array(
-       select signature from slack_signatures where seen_at < clock_timestamp() - $2::int * interval '1 second'
+       select signature from slack_signatures where seen_at < statement_timestamp() - $2::int * interval '1 second'
        order by seen_at limit $1 for update skip locked
      )) returning 1`,
     [limit, keptSecs],

@@ -47,7 +47,7 @@ export const ended = (status: 'delivered' | 'dead' | 'cancelled'): string =>
 export async function deleteFinishedDeliveries(db: Queryable, days: number, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from webhook_deliveries where id in (
-       select id from webhook_deliveries where finished_at < clock_timestamp() - $1::int * interval '1 day' order by finished_at limit $2)
+       select id from webhook_deliveries where finished_at < statement_timestamp() - $1::int * interval '1 day' order by finished_at limit $2)
      returning 1 as one`,
     [days, limit],
   );
