@@ -13,4 +13,5 @@ export const cleanName = (text: string): string =>
       .trim(),
   ]
     .slice(0, maxLength)
-    .join('');
+    .join('')
+    .trimEnd();

@@ -41,6 +41,7 @@ describe('what an MCP client calls itself (MC-44)', () => {
 
   it('has at most 80 characters of each part, none of them halved', () => {
     expect(clientName('n'.repeat(81), 'v'.repeat(81))).toBe(`${'n'.repeat(80)} ${'v'.repeat(80)}`);
+    expect(clientName(`${'n'.repeat(79)} n`, '1')).toBe(`${'n'.repeat(79)} 1`);
     expect(cleanName('😀'.repeat(81))).toBe('😀'.repeat(80));
     // Only the first 1000 units of a text are read; the last of these is the first half of the emoji.
     expect(cleanName(`${'n '.repeat(10)}${zeroWidth.repeat(979)}😀`)).toBe('n '.repeat(10).trim());
@@ -52,6 +53,7 @@ describe('what an MCP client calls itself (MC-44)', () => {
       fc.property(fc.oneof(texts, fc.string({ unit: 'binary', maxLength: 200 })), (text) => {
         const name = cleanName(text);
         expect(name).not.toMatch(/\p{C}|(?! )\p{Z}/u);
+        expect(name).toBe(name.trim());
         expect([...name].length).toBeLessThanOrEqual(80);
       }),
     );
