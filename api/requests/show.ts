@@ -147,7 +147,7 @@ function approvalProgress(request: StoredRequest) {
       approvers_required: step.entries,
       approvals: request.decisions
         .filter((decision) => decision.step === step.index)
-        .map(({ userId, action, at, comment }) => ({ user: userId, action, at: iso(at), comment })),
+        .map(({ userId, action, selector, at, comment }) => ({ user: userId, action, selector, at: iso(at), comment })),
     })),
   };
 }

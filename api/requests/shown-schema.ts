@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { OPERATIONS } from '../../domain/policies.js';
 import { capitalised } from '../../domain/request/context.js';
+import { MAX_SELECTOR_BYTES } from '../../domain/selectors.js';
 import { AUTO_APPROVAL_REASONS, RISK_LEVELS } from '../../domain/workflow-policy.js';
 import { anything, count, flag, hex, instant, list, named, oneOf, policyPair, stored, text, userIdText } from '../http/fields.js';
 import { maxKeyBytes, maxNoteBytes } from './creation-body.js';
@@ -9,6 +10,9 @@ import { appliedMigrations, basics, related, selector } from './schemas.js';
 const approval = named('ApprovalDecision', 'What one user decided.', {
   user: userIdText('Who decided.'),
   action: z.enum(['approve', 'reject']).meta({ description: 'What was decided.' }),
+  selector: text('The approver of the step that it counts for; `requester` where the requester rejected.', {
+    maxLength: MAX_SELECTOR_BYTES,
+  }),
   at: instant('When.'),
   comment: text('What the user had to say.', { maxLength: maxNoteBytes }).nullable(),
 });

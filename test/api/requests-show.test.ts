@@ -82,8 +82,8 @@ describe('what show answers (section 5)', () => {
             { selector: 'group:leads', min: 1, current: 1 },
           ],
           approvals: [
-            { user: 'carla', action: 'approve', at, comment: 'fine' },
-            { user: 'bob', action: 'approve', at, comment: null },
+            { user: 'carla', action: 'approve', selector: 'group:leads', at, comment: 'fine' },
+            { user: 'bob', action: 'approve', selector: 'group:dba-team', at, comment: null },
           ],
         },
         {
@@ -94,7 +94,7 @@ describe('what show answers (section 5)', () => {
             { selector: 'role:shop-operator', min: 1, current: 0 },
             { selector: 'user:erin', min: 1, current: 0 },
           ],
-          approvals: [{ user: 'frank', action: 'reject', at, comment: 'stop' }],
+          approvals: [{ user: 'frank', action: 'reject', selector: 'role:shop-operator', at, comment: 'stop' }],
         },
       ],
     });

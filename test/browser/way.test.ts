@@ -53,6 +53,7 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     await bob.page.getByText('waits for alice to resume it').waitFor();
 
     await alice.page.getByText('waits for you to resume it').waitFor();
+    await alice.page.getByText('bob approved for group:dba-team').waitFor();
     await alice.page.getByText('“looked at it”').waitFor();
     expect(await paid()).toBeGreaterThan(10);
     await alice.page.getByRole('button', { name: 'Resume: run it now' }).click();

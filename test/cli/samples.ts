@@ -14,7 +14,9 @@ export function created(status: string, more: object = {}) {
 
 /** The answer of `GET /api/requests/{id}`. */
 export function shown(status: string, more: object = {}) {
-  const approvals = [{ user: 'bob', action: 'approve', at: '2026-05-01T09:20:01.500Z', comment: 'ok' }];
+  const approvals = [
+    { user: 'bob', action: 'approve', selector: 'group:backend-team', at: '2026-05-01T09:20:01.500Z', comment: 'ok' },
+  ];
   return {
     body: {
       id: requestId,

@@ -46,13 +46,20 @@ function State({ step, status, isCurrent }: { step: Step; status: string; isCurr
   return <Badge tone="off">{['rejected', 'cancelled', 'expired'].includes(status) ? 'not decided' : 'not needed'}</Badge>;
 }
 
-function Decision({ approval: { user, action, at, comment } }: { approval: Step['approvals'][number] }) {
+function Decision({ approval: { user, action, selector, at, comment } }: { approval: Step['approvals'][number] }) {
   return (
     <p class="decision">
       <strong>
         <Text of={user} />
       </strong>{' '}
-      {action === 'approve' ? 'approved' : 'rejected'} <When at={at} />
+      {action === 'approve' ? (
+        <>
+          approved for <Name of={selector} />
+        </>
+      ) : (
+        'rejected'
+      )}{' '}
+      <When at={at} />
       {comment !== null && (
         <>
           : “<Text of={comment} />”
