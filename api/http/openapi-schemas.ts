@@ -70,6 +70,7 @@ function nullable({ anyOf, ...rest }: Json): Json {
   if (!Array.isArray(anyOf)) return rest;
   const [one, other] = anyOf as Json[];
   if (anyOf.length !== 2 || typeof one?.type !== 'string' || other?.type !== 'null') return { anyOf, ...rest };
-  const values = Array.isArray(one.enum) ? { enum: [...(one.enum as unknown[]), null] } : {};
-  return { ...one, ...rest, type: [one.type, 'null'], ...values };
+  const { const: only, ...plain } = one;
+  const values = only === undefined ? one.enum : [only];
+  return { ...plain, ...rest, type: [one.type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) };
 }
