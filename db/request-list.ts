@@ -54,8 +54,12 @@ async function listFew(db: Queryable, caller: User, condition: (p: Parameters) =
     p.values,
   );
   const total = found[0]?.total ?? 0;
-  if (total > mostCounted) return listByCounting(db, { caller, branches: (p) => [condition(p)] }, page);
-  return { total, isEstimate: false, rows: found.flatMap((row) => (row.id === null ? [] : [row])) };
+  const rows = found.flatMap((row) => (row.id === null ? [] : [row]));
+  if (total <= mostCounted) return { total, isEstimate: false, rows };
+  const branches = (p: Parameters) => [condition(p)];
+  // The page is whole: it lies among the keys that were found.
+  if (page.offset + page.limit <= mostCounted) return { ...totalBy(await estimate(db, branches), page, rows.length), rows };
+  return listByCounting(db, { caller, branches }, page);
 }
 
 async function listVisible(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {

@@ -193,7 +193,29 @@ describe('lists of many requests hold exactly what each caller may see, in order
     await late.end();
     await expectAllTrue([0, step, stored >> 1]);
   }, 120_000);
+
+  it('when more waits for a caller than a list counts, of which the first pages need no second look (RQ-36)', async () => {
+    await addRecent(5000);
+    await pool.query(
+      `update requests set status = 'pending', expires_at = null, open_selectors = '{group:dba-team}', current_step = 0 where requester <> 'bob'`,
+    );
+    await pool.query('analyze requests');
+    const { rows } = await pool.query(
+      `select id from requests r where requester <> 'bob' and not exists (select 1 from decisions d where d.request_id = r.id and d.user_id = 'bob')
+       order by created_at desc, id desc`,
+    );
+    expect(rows.length).toBeGreaterThan(mostCounted + 100);
+    for (const offset of [0, 100, mostCounted - 50, mostCounted - 49, mostCounted + 20]) {
+      const { total, ...listed } = await waitingFor('approver', offset);
+      expect(listed.rows.map(({ id }) => id)).toEqual(rows.slice(offset, offset + 50).map(({ id }) => id));
+      expect([listed.isEstimate, total > mostCounted]).toEqual([true, true]);
+    }
+    expect(await waitingFor('approver', rows.length - 20)).toMatchObject({ total: rows.length, isEstimate: false });
+  }, 120_000);
 });
+
+const waitingFor = (name: Name, offset: number) =>
+  listRequests(database, callers[name], {}, { limit: 50, offset, pendingForMe: true });
 
 const decidedBy = (name: Name, offset: number) =>
   listRequests(database, callers[name], {}, { limit: 50, offset, pendingForMe: false, decidedByMe: true });
