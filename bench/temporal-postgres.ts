@@ -69,6 +69,8 @@ async function startServer(program: string, postgresPort: number, folder: string
   const child = startChild({ name: 'Temporal', file: program, args: ['start'], logFile, deathSignal: 'SIGKILL', environment });
   const port = Number(ports.FRONTEND_GRPC_PORT);
   await waitUntilReady(child, () => hasNamespace(port, 'temporal-system'), undefined);
+  // As docker-compose.yml lets it.
+  child.giveWay();
   return { port, child };
 }
 
