@@ -42,7 +42,7 @@ export function waitsForApproval(context: Context, id: string, approvers: readon
   const list = approvers.join(', ');
   return failure('pending_approval', `${context.what}: the request waits for approval${list ? ` by ${list}` : ''}`, {
     data: JSON.stringify({ request_id: id, status: 'pending_approval', approvers }),
-    hint: `request ${id}; once it is approved: svc request resume ${id}`,
+    hint: `svc request show ${id} says why; once it is approved: svc request resume ${id}`,
   });
 }
 

@@ -113,7 +113,8 @@ function requirement(entry: JsonText): string {
 
 function decision(approval: JsonText, style: Style): string {
   const text = (key: string) => visible(approval.get(key)?.string() ?? '');
-  const verb = text('action') === 'reject' ? 'rejected' : 'approved';
+  const verb =
+    text('action') === 'reject' ? 'rejected' : text('selector') === '' ? 'approved' : `approved for ${text('selector')}`;
   return `${text('user')} ${verb} ${detailInstant(text('at'), style)}${text('comment') ? `: ${text('comment')}` : ''}`;
 }
 

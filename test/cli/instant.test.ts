@@ -53,10 +53,10 @@ describe('commands', () => {
     const page = (await at(true, 'request', 'show', requestId)).stdout;
     expect(page).toMatch(/created +2026-05-01 09:15:30 UTC \(2 h ago\)\n/);
     expect(page).toMatch(/expires +2026-05-02 09:15:30 UTC \(in 21 h 59 min\)\n/);
-    expect(page).toContain('bob approved 2026-05-01 09:20:01 UTC (1 h 55 min ago): ok');
+    expect(page).toContain('bob approved for group:backend-team 2026-05-01 09:20:01 UTC (1 h 55 min ago): ok');
     const piped = (await at(false, 'request', 'show', requestId)).stdout;
     expect(piped).toMatch(/created +2026-05-01T09:15:30\.482Z\n/);
-    expect(piped).toContain('bob approved 2026-05-01T09:20:01.500Z: ok');
+    expect(piped).toContain('bob approved for group:backend-team 2026-05-01T09:20:01.500Z: ok');
     expect((await at(true, 'request', 'list')).stdout).toContain(' 2 h ago ');
     expect((await at(false, 'request', 'list')).stdout).toContain(' 2026-05-01T09:15:30.482Z ');
     expect(JSON.parse((await at(true, 'request', 'list', '--json')).stdout).data.requests[0].created_at).toBe(request.created_at);

@@ -130,7 +130,7 @@ describe('request list and show', () => {
     expect(code).toBe(0);
     for (const text of [
       'pending, waits for group:dba-team',
-      'bob approved',
+      'bob approved for group:backend-team',
       'group:dba-team 0/1',
       '20c587fe',
       'needs approval: the policy approves nothing automatically\n',
