@@ -409,7 +409,7 @@ create table outbox (
   constraint outbox_signal_check CHECK ((signal = ANY (ARRAY['approval'::text, 'rejection'::text, 'cancellation'::text, 'resumption'::text, 'completion'::text, 'change'::text])))
 );
 CREATE INDEX outbox_by_request ON outbox (request_id, version);
-CREATE INDEX outbox_due ON outbox (due_at);
+CREATE INDEX outbox_pressing ON outbox (due_at) WHERE (NOT yields);
 CREATE INDEX outbox_yielding ON outbox (due_at) WHERE yields;
 
 create unlogged table preflight_jobs (

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database, Transaction } from '../../db/client.js';
 import { countDeliveries } from '../../db/delivery-list.js';
 import { recentNews } from '../../db/notifications.js';
+import { nextNewsInMs, takeNews } from '../../db/outbox.js';
 import { listPurgeableWithObjects, purgeRequests } from '../../db/purge.js';
 import { deleteEndedWindows } from '../../db/rate-windows.js';
 import { deleteExpiredRows, listExpiredObjects } from '../../db/result-cleaning.js';
@@ -45,6 +46,8 @@ async function fill(): Promise<void> {
     `insert into webhook_deliveries (id, webhook_id, event_type, body, status, created_at, next_retry_at, finished_at)
      select gen_random_uuid(), 'hook', 'request.created', '{}', 'delivered', ${ago}, null, ${ago} from ${many}`,
     `insert into rate_windows (key, taken, ends_at) select n::text, 1, ${ahead} from ${many}`,
+    `insert into outbox (request_id, version, signal, actor, starts, lingers, yields, due_at)
+     select md5(n::text)::uuid, 2, 'change', 'x', false, false, n % 2 = 0, ${ago} from ${many}`,
     `insert into slack_signatures (signature, seen_at) select n::text::bytea, ${ahead} from ${many}`,
     'analyze',
   ])
@@ -62,6 +65,8 @@ const statements: Record<string, { table: string; run: (db: Transaction) => Prom
   'expired objects of results': { table: 'results', run: (db) => listExpiredObjects(db, pairs, 100, 'local') },
   'deliveries of the last days (NT-60)': { table: 'webhook_deliveries', run: (db) => countDeliveries(db, 'hook') },
   'deliveries that ended long ago (NT-55)': { table: 'webhook_deliveries', run: (db) => deleteFinishedDeliveries(db, 30, 100) },
+  'news to publish': { table: 'outbox', run: (db) => takeNews(db, 20) },
+  'when news is due': { table: 'outbox', run: (db) => nextNewsInMs(db) },
   'ended windows of rates': { table: 'rate_windows', run: (db) => deleteEndedWindows(db, 100) },
   'old signatures of Slack': { table: 'slack_signatures', run: (db) => deleteOldSignatures(db, 100) },
 };
