@@ -97,6 +97,7 @@ describe('a code that signs a browser in (CO-33)', () => {
 
   it('wrong codes count as failures, and pages of other sites cannot use one', async () => {
     const { code } = (await make(rita)).body;
+    expect((await exchange('x'.repeat(43))).status).toBe(401);
     expect((await exchange(code, {}, { origin: 'https://evil.example' })).body.hint).toBe('cross-site call');
     expect((await exchange(code)).status).toBe(204);
     const [{ reason } = { reason: null }] = await sql(

@@ -113,12 +113,14 @@ describe('hostile input', () => {
   });
 
   it('a token that is revoked ends what it waits for', async () => {
-    const session = await mcp.open();
-    const id = await calls.created(owner);
+    const leaving = await api.createUser('leaving', { roles: ['requester'] });
+    const waiting = mcpCalls(api, leaving);
+    const session = await waiting.open();
+    const id = await calls.created(leaving);
     const params = { name: 'svc_wait_request', arguments: { request_id: id, timeout: 30, include_result: false } };
-    const stream = await mcp.stream({ id: 1, method: 'tools/call', params }, session);
+    const stream = await waiting.stream({ id: 1, method: 'tools/call', params }, session);
     await stream.next();
-    await api.call('POST', '/api/users/owner/suspend', { token: api.tokens.admin });
+    await api.call('POST', '/api/users/leaving/suspend', { token: api.tokens.admin });
     expect(await stream.rest().catch(() => [])).toEqual([]);
     expect((await calls.show(api.tokens.admin, id)).body.status).toBe('cancelled');
   });
