@@ -27,7 +27,7 @@ export function untoldRows<Row extends { id: string }>({ name, order, columns, s
     take: (db, limit) =>
       db.query<Taken>(
         `update ${name} d set taken_until = clock_timestamp() + interval '10 seconds'
-         from (select id from ${name} where not told and (taken_until is null or taken_until < clock_timestamp())
+         from (select id from ${name} where not told and (taken_until is null or taken_until <= clock_timestamp())
            order by ${order} limit $1 for update skip locked) as due
          where d.id = due.id returning d.id, ${columns}, (${state})::text as state`,
         [limit],
@@ -41,7 +41,9 @@ export function untoldRows<Row extends { id: string }>({ name, order, columns, s
     },
     async giveBack(db, ids, pauseMs) {
       await db.query(
-        `update ${name} set taken_until = clock_timestamp() + $2::int * interval '1 millisecond' where id = any($1::uuid[]) and not told`,
+        // The column rounds to milliseconds: without a pause it must not round up.
+        `update ${name} set taken_until = date_trunc('milliseconds', clock_timestamp()) + $2::int * interval '1 millisecond'
+         where id = any($1::uuid[]) and not told`,
         [ids, pauseMs],
       );
     },
