@@ -41,6 +41,9 @@ export interface Startup {
   step<T>(name: string, attempt: () => Promise<Tried<T>>): Promise<T>;
 }
 
+/** A timer counts whole milliseconds and may fire this much early: the wait until the deadline must be the last one. */
+const earlyMs = 2;
+
 export function createStartup({ config, timings, log, stop }: Dependencies): Startup {
   const until = performance.now() + config.startup.maxWaitMs;
   return {
@@ -53,7 +56,7 @@ export function createStartup({ config, timings, log, stop }: Dependencies): Sta
         if (result.hard) throw new StartupError(`${name}: ${result.why}`);
         failures.failed(`start: ${name} failed`, { why: result.why });
         const leftMs = until - performance.now();
-        if (leftMs <= 0) throw new StartupTimeout();
+        if (leftMs < earlyMs) throw new StartupTimeout();
         await sleep(Math.min(Math.max(waitMs, result.retryAfterMs ?? 0), leftMs), stop);
       }
     },
