@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { eventually } from '../support/processes.js';
@@ -26,7 +26,9 @@ describe.skipIf(process.platform !== 'linux')('svc request open (CL-38)', () => 
     expect([code, stdout, stderr]).toEqual([0, `${page}\n`, 'opened in your browser\n']);
     await eventually(() => existsSync(opened));
     expect(readFileSync(opened, 'utf8')).toBe(`${page}\n`);
+    rmSync(opened);
     expect(JSON.parse((await open({}, '--json')).stdout)).toEqual({ ok: true, data: { page, opened: true } });
+    await eventually(() => existsSync(opened));
   });
 
   it('only prints it where no browser would be seen or none starts', async () => {
