@@ -13,6 +13,13 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
 const browser = (await openTestBrowser(import.meta.url)) as TestBrowser;
 
+const users = {
+  alice: { roles: ['requester'] },
+  bob: { roles: ['requester'], groups: ['dba-team'] },
+  olga: { roles: ['shop-auditor'] },
+  otto: { roles: ['observer'] },
+};
+
 describe.skipIf(browser === null)('the pages of those who operate the gateway', () => {
   let api: TestApi;
   let toml: string;
@@ -23,12 +30,7 @@ describe.skipIf(browser === null)('the pages of those who operate the gateway', 
     const everywhere = roleToml('observer', ['audit.read', 'metrics.view', 'request.view:any']);
     toml = [shopToml, ofOnePair, everywhere].join('');
     api = await startTestApi({ toml, consoleDist });
-    tokens = await api.createUsers({
-      alice: { roles: ['requester'] },
-      bob: { roles: ['requester'], groups: ['dba-team'] },
-      olga: { roles: ['shop-auditor'] },
-      otto: { roles: ['observer'] },
-    });
+    tokens = await api.createUsers(users);
   });
   afterAll(async () => {
     await browser.close();
@@ -55,6 +57,7 @@ describe.skipIf(browser === null)('the pages of those who operate the gateway', 
     const refused = page.waitForResponse('**/api/audit/checkpoint');
     await visit(page, '/console/audit');
     expect((await refused).status()).toBe(403);
+    await page.getByText('No event that you may see matches.').waitFor();
     await chain(page).getByText('Verify reads them all').waitFor();
     expect([await factsOf(page), await page.getByRole('alert').count()]).toEqual([[], 0]);
   });
@@ -74,18 +77,21 @@ describe.skipIf(browser === null)('the pages of those who operate the gateway', 
   });
 
   it('Health draws the last hour, and says the same in sentences', async () => {
-    const calls = gatewayCalls(api);
-    const [approved, rejected] = [await calls.created(tokens.alice), await calls.created(tokens.alice)];
-    await calls.act(tokens.bob, approved, 'approve');
-    await calls.act(tokens.bob, rejected, 'reject');
+    // Its requests would be in the audit log of the other tests.
+    const own = await startTestApi({ toml, consoleDist });
+    const { alice, bob, otto } = await own.createUsers(users);
+    const calls = gatewayCalls(own);
+    const [approved, rejected] = [await calls.created(alice), await calls.created(alice)];
+    await calls.act(bob, approved, 'approve');
+    await calls.act(bob, rejected, 'reject');
     await calls.poll(['shop/production']);
     // A server looks at agents and backlog when it starts, and then once a minute.
-    const later = await api.another({ consoleDist });
+    const later = await own.another({ consoleDist });
     const minutes = async (): Promise<Loose[]> =>
-      (await later.call('GET', '/api/operations/summary', { token: tokens.otto })).body.minutes;
+      (await later.call('GET', '/api/operations/summary', { token: otto })).body.minutes;
     const looked = async () => (await minutes()).findLast((minute) => minute.backlog !== null);
     await expect.poll(looked).toBeDefined();
-    const { page, complaints } = await browser.signIn(later.url, tokens.otto);
+    const { page, complaints } = await browser.signIn(later.url, otto);
     await page.goto(`${later.url}/console/health`);
     await haveLines(page, 3);
     const { agent_slots: slots, backlog } = (await looked())!;
@@ -99,6 +105,7 @@ describe.skipIf(browser === null)('the pages of those who operate the gateway', 
     expect(complaints).toEqual([]);
     await page.close();
     await later.close();
+    await own.close();
   });
 
   const visit = (page: Page, path: string) => page.goto(`${api.url}${path}`);

@@ -13,7 +13,8 @@ import { type FakeSlack, startFakeSlack } from '../support/slack/fake-slack.js';
 import type { Message } from '../support/slack/kept.js';
 import { eventually, log, startTestWorker, type TestWorker, untilStored } from './support.js';
 
-const callMs = 400;
+const shortCallMs = 400;
+let callMs = shortCallMs;
 
 let fake: FakeSlack;
 let worker: TestWorker;
@@ -67,6 +68,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   isOn = true;
+  callMs = shortCallMs;
   channel = '#db';
   fake.always('*', null);
   for (const method of ['chat.postMessage', 'chat.update', 'users.lookupByEmail'] as const) fake.always(method, null);
@@ -288,11 +290,12 @@ it('a Slack that does not answer holds up neither changes nor clocks, and what i
   const id = await storeRequest(worker.database, { pendingSecs: 1 });
   await untilStored(worker, id, 'expired');
   expect(cardsOf(id)).toEqual([]);
+  // On a busy machine an answer may come later than the short limit: that card would be posted again (SL-63).
+  callMs = 10_000;
   fake.always('*', null);
   for (const one of [...waiting, id]) await settled(one);
-  expect(cardsOf(id).at(-1)?.text).toContain('Expired');
-  // On a busy machine an answer may come after the limit of a call; that card is posted again (SL-63).
-  for (const one of [...waiting, id]) expect(cardsOf(one).length).toBeGreaterThan(0);
+  expect(cardOf(id).text).toContain('Expired');
+  expect([...waiting, id].map((one) => cardsOf(one).length)).toEqual(Array.from({ length: 21 }, () => 1));
 });
 
 it('a card whose workflow Temporal has lost is given one again', async () => {
