@@ -57,6 +57,16 @@ describe('the limit on database work of a call (OP-70)', () => {
     expect(await database.query(sql)).toEqual([{ used: 'off' }]);
     expect(await database.transaction((tx) => tx.query(sql))).toEqual([{ used: 'on' }]);
   });
+
+  it('starts no parallel workers, also where the planner would', async () => {
+    const plan = (...settings: string[]) =>
+      database.transaction(async (tx) => {
+        for (const setting of ['debug_parallel_query = on', ...settings]) await tx.query(`set local ${setting}`);
+        return JSON.stringify(await tx.query('explain select count(*) from requests'));
+      });
+    expect(await plan()).not.toContain('Gather');
+    expect(await plan('max_parallel_workers_per_gather = 2')).toContain('Gather');
+  });
 });
 
 describe('reads that travel together', () => {
