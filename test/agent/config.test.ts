@@ -93,7 +93,7 @@ ${database}read_url = "\${READ:-postgresql://r@localhost/d}"`,
     ['a svc.toml', 'default_database = "a"\n[server]\nurl = "http://a:1"', 'agent.toml: this is a svc.toml, which "svc" reads'],
   ])('refuses %s and names it (section 12)', (_, text, message) => {
     writeFileSync(join(directory, 'empty'), ' \n');
-    if (text === null) rmSync(join(directory, 'agent.toml'));
+    if (text === null) rmSync(join(directory, 'agent.toml'), { force: true });
     expect(() => (text === null ? loadAgentConfig(join(directory, 'agent.toml'), {}) : load(text))).toThrow(message);
   });
 

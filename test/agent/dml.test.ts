@@ -17,7 +17,7 @@ let target: pg.Client;
 beforeAll(async () => {
   ({ database, client: target } = await connectEmptyDatabase());
   gateway = await startFakeGateway();
-  agent = startTestAgent({ gateway, url: database.url, head: 'fence_wait_secs = 1' });
+  agent = startTestAgent({ gateway, url: database.url, head: 'fence_wait_secs = 3' });
   await gateway.nextPoll();
   gateway.onClaim = (claim) => target.query(fitMarkers, [claim.requestId, claim.approvalDigest]).catch(() => {});
 });

@@ -22,6 +22,7 @@ beforeAll(async () => {
     create function writes() returns int language plpgsql as $$ begin insert into parts values (99, 'x'); return 1; end $$;
     create function sneaky() returns int language plpgsql immutable as $$ begin return writes(); end $$;
     create function slow() returns int language plpgsql immutable as $$ begin perform pg_sleep(60); return 1; end $$;
+    create view many as ${Array.from({ length: 1500 }, (_, n) => `select * from parts p${n}`).join(' union all ')};
   `);
   gateway = await startFakeGateway();
   const polled = gateway.nextPoll((body) => body.explain_limit === 2);
@@ -110,8 +111,7 @@ describe('EXPLAIN on PostgreSQL (AP-60)', () => {
   });
 
   it('sends a plan above the limit as an error (AG-70)', async () => {
-    const many = Array.from({ length: 1500 }, (_, n) => `select * from parts p${n}`).join(' union all ');
-    expect(await planOf(many)).toMatchObject({ error: 'plan too large' });
+    expect(await planOf('select * from many')).toMatchObject({ error: 'plan too large' });
   });
 
   it('sends the error too when the server does not take the plan, and repeats what was not answered', async () => {

@@ -41,9 +41,11 @@ describe('the main loop', () => {
   it('ends the wait of a poll that had no slot as soon as one is free (AP-07)', async () => {
     // Without that the second job would wait for the end of a poll of 30 s, longer than this test may take.
     start({ head: 'max_concurrent_tasks = 1', pollWaitMs: 30_000 });
-    const first = write('select pg_sleep(0.5)');
-    await untilActive(target, 'pg_sleep(0.5)');
+    await target.query('select pg_advisory_lock(7)');
+    const first = write('select pg_advisory_xact_lock(7)');
+    await untilActive(target, 'pg_advisory_xact_lock(7)');
     const second = write('select 1');
+    await target.query('select pg_advisory_unlock(7)');
     expect(await first.result).toMatchObject({ success: true });
     expect(await second.result).toMatchObject({ success: true });
   });

@@ -27,6 +27,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   proxy.heal();
+  await letGo();
   agent.stop();
   await agent.exit;
   await gateway.close();
@@ -50,12 +51,16 @@ const namesOf = ({ capabilities }: Record<string, unknown>) =>
 const poll = (...names: string[]) => gateway.nextPoll((body) => JSON.stringify(namesOf(body)) === JSON.stringify(names));
 const write = (word: string, database = 'shop') =>
   gateway.offer({ operation: 'execute_dml', detail: `insert into runs values ('${word}')`, database });
-const slowly = (word: string, database: string) =>
-  gateway.offer({
-    operation: 'execute_dml',
-    detail: `insert into runs select '${word}' from pg_sleep(2)`,
-    database,
-  });
+/** A write that runs until `letGo`. */
+async function standing(word: string, database: string) {
+  const client = database === 'shop' ? shop! : other!;
+  await client.query('select pg_advisory_lock(7)');
+  const detail = `insert into runs select '${word}' from pg_advisory_xact_lock(7)`;
+  const job = gateway.offer({ operation: 'execute_dml', detail, database });
+  await untilActive(client, 'pg_advisory_xact_lock(7)');
+  return job;
+}
+const letGo = () => Promise.all([shop, other].map((client) => client!.query('select pg_advisory_unlock_all()')));
 const words = async (client: pg.Client | undefined) =>
   (await client!.query('select word from runs order by 1')).rows.map(({ word }) => word);
 /** Sessions of agents on the database. */
@@ -88,8 +93,7 @@ describe('a reload of agent.toml (AP-19)', () => {
 
   it('lets what runs on a removed database end with its connection, claims nothing new for it, then closes it', async () => {
     await start(reports());
-    const running = slowly('late', 'reports');
-    await untilActive(other!, 'pg_sleep(2)');
+    const running = await standing('late', 'reports');
     const named = poll('shop');
     expect(await agent.reload(agent.text.replace(reports(), ''))).toMatchObject({
       outcome: 'applied',
@@ -97,6 +101,7 @@ describe('a reload of agent.toml (AP-19)', () => {
     });
     await named;
     expect(running.submissions).toEqual([]);
+    await letGo();
     expect(await running.result).toMatchObject({ success: true, outcome: 'committed' });
     expect(await words(other)).toEqual(['late']);
     await eventually(async () => (await sessions(other)).length === 0);
@@ -106,12 +111,12 @@ describe('a reload of agent.toml (AP-19)', () => {
 
   it('lets what runs on a changed database end there, and runs what comes by the new address', async () => {
     await start();
-    const running = slowly('old', 'shop');
-    await untilActive(shop!, 'pg_sleep(2)');
+    const running = await standing('old', 'shop');
     const next = agent.text.replace(databases[0]!.url, databases[1]!.url);
     expect(await agent.reload(next)).toMatchObject({ outcome: 'applied', changed: ['shop/staging'] });
     expect(await write('new').result).toMatchObject({ success: true });
     expect(running.submissions).toEqual([]);
+    await letGo();
     expect(await running.result).toMatchObject({ success: true, outcome: 'committed' });
     expect([await words(shop), await words(other)]).toEqual([['old'], ['new']]);
     await eventually(async () => (await sessions(shop)).length === 0);
@@ -199,11 +204,11 @@ describe('a reload that is refused changes nothing (AP-19)', () => {
 
   it('while the agent drains: it says that it is stopping', async () => {
     await start();
-    const running = slowly('last', 'shop');
-    await untilActive(shop!, 'pg_sleep(2)');
+    const running = await standing('last', 'shop');
     agent.stop();
     const record = await agent.reload(agent.text + reports());
     expect(record).toMatchObject({ outcome: 'rejected', errors: ['the agent is stopping'] });
+    await letGo();
     expect(await running.result).toMatchObject({ success: true });
     expect(await agent.exit).toBe(0);
   });

@@ -55,14 +55,14 @@ function config({ url = database.url, probes = '.', server = api.url, head = '',
   return loadAgentConfig(file, {});
 }
 
-function start(options: Parameters<typeof config>[0] = {}) {
+function start({ httpMs = 15_000, ...options }: Parameters<typeof config>[0] & { httpMs?: number } = {}) {
   const stop = new AbortController();
   const lines: string[] = [];
   const write = (message: string, fields: object = {}) => void lines.push(`${message} ${JSON.stringify(fields)}`);
   const exit = runAgent({
     config: config(options),
     version: '1.0.0',
-    timings: { ...defaultTimings, httpMs: 400, pollGraceMs: 400, liveMs: 50 },
+    timings: { ...defaultTimings, httpMs, pollGraceMs: httpMs, liveMs: 50 },
     log: { error: write, warn: write, info: write, debug: write },
     stop: stop.signal,
     stopNow: new AbortController().signal,
@@ -107,7 +107,7 @@ describe('the start of an agent (section 3)', () => {
   ])('tries again after %s, for the keys as for the first poll, and logs it (AP-04)', async (_, reply) => {
     // A call on a kept connection that breaks is made once more at once, so it takes two to fail.
     api.on(keyRoute, reply, keys).on(pollRoute, reply, reply, nothing);
-    const agent = start();
+    const agent = start('hang' in reply ? { httpMs: 400 } : {});
     await eventually(() => agent.lines.some((line) => line.startsWith('agent is ready')));
     expect(agent.lines.filter((line) => line.startsWith('start: public keys failed'))).toHaveLength(1);
     expect(agent.lines.some((line) => line.startsWith('start: first poll failed'))).toBe(true);
@@ -148,7 +148,7 @@ describe('the start of an agent (section 3)', () => {
 
   it('has one deadline for all its steps (AP-04, AP-06)', async () => {
     api.on(pollRoute, { status: 503, body: {} });
-    const agent = start({ head: 'startup_max_wait_secs = 1\nstartup_retry_max_ms = 20' });
+    const agent = start({ head: 'startup_max_wait_secs = 3\nstartup_retry_max_ms = 20' });
     expect(await agent.exit).toBe(1);
     expect(agent.lines.at(-1)).toBe('startup timeout exceeded {}');
     expect(

@@ -35,7 +35,7 @@ const log = () => {
 
 function submit(
   outcome: Outcome,
-  { retryMs = 10_000, signal = new AbortController().signal, backoff = [1, 2], to = client, httpMs = 300 } = {},
+  { retryMs = 10_000, signal = new AbortController().signal, backoff = [1, 2], to = client, httpMs = 15_000 } = {},
 ) {
   const timings = { ...defaultTimings, httpMs, resultBackoffMs: backoff };
   return submitResult(
@@ -72,7 +72,7 @@ describe('the submission of a result (AP-41, AG-50)', () => {
     ['no answer', { hang: true }],
   ])('is repeated after %s, byte for byte, until it is accepted', async (_, reply) => {
     api.on(route, reply, reply, accepted);
-    await submit(failed);
+    await submit(failed, 'hang' in reply ? { httpMs: 300 } : {});
     expect(sent()).toHaveLength(3);
     expect(new Set(api.calls.map(({ body }) => body)).size).toBe(1);
     expect(lines.at(-1)).toContain('result accepted');
@@ -87,7 +87,7 @@ describe('the submission of a result (AP-41, AG-50)', () => {
 
   it('is given up after result_retry_secs, and at once when the agent must end', async () => {
     api.on(route, { status: 503, body: {} });
-    await submit(failed, { retryMs: 100, backoff: [20] });
+    await submit(failed, { retryMs: 3000, backoff: [20] });
     expect(sent().length).toBeGreaterThan(1);
     expect(lines.at(-1)).toBe(`result given up {"execution_id":"${executionId}","outcome":"rolled_back"}`);
     const stop = new AbortController();
@@ -119,7 +119,7 @@ describe('the body of a large result (AP-40)', () => {
     const outcome: Outcome = { success: true, outcome: 'committed', resultData: text, rowsAffected: null, truncated };
     const wire = await startWire([503, 200]);
     const sender = clientOf(wire.url);
-    await submit(outcome, { to: sender, httpMs: 15_000 });
+    await submit(outcome, { to: sender });
     sender.close();
     await wire.close();
     expect(wire.calls).toHaveLength(2);

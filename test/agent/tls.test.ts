@@ -1,7 +1,6 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cancelStatement } from '../../agent/drivers/cancel.js';
 import type { Engine } from '../../agent/drivers/engine.js';
@@ -16,6 +15,8 @@ import { createAuthority } from '../support/certificates.js';
 import { findMysql, withMysql } from '../support/mysql.js';
 import { openOwnMariadb } from '../support/own-mariadb.js';
 import { openOwnPostgres } from '../support/own-postgres.js';
+import { eventually } from '../support/processes.js';
+import { askOwn } from '../support/unsaved-ids.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-tls-'));
 chmodSync(folder, 0o755);
@@ -122,14 +123,11 @@ describe.skipIf(mariadb === null)('TLS to a MariaDB target', () => {
 
 describe('TLS to a PostgreSQL target', () => {
   let postgres: Awaited<ReturnType<typeof openOwnPostgres>>;
+  const loadedAt = async () => (await askOwn(postgres.url, 'select pg_conf_load_time()::text as at'))[0]!.at;
   const change = async (...statements: string[]) => {
-    const client = new pg.Client({ connectionString: postgres.url('postgres') });
-    await client.connect();
-    try {
-      for (const statement of [...statements, 'select pg_reload_conf()', 'select pg_sleep(0.3)']) await client.query(statement);
-    } finally {
-      await client.end();
-    }
+    const before = await loadedAt();
+    for (const statement of [...statements, 'select pg_reload_conf()']) await askOwn(postgres.url, statement);
+    await eventually(async () => (await loadedAt()) !== before);
   };
   const address = (query: string) => {
     const url = Object.assign(new URL(postgres.url('postgres')), { hostname: 'localhost' });

@@ -80,16 +80,20 @@ it('blocks no writer, and writes of others do not show in its snapshot (AU-70)',
 });
 
 describe('an answer that takes long (HT-131)', () => {
-  const partsOf = async (work: Promise<unknown>) => {
+  const partsOf = async (work: Promise<unknown>, onPart = (_count: number) => {}) => {
     const { body } = await patiently(work, { beginMs: 20, stillThereMs: 20 });
     if (body.kind !== 'stream') return body;
     const parts: string[] = [];
-    for await (const part of body.parts) parts.push(String(part));
+    for await (const part of body.parts) onPart(parts.push(String(part)));
     return parts;
   };
 
   it('begins with blanks and is still JSON', async () => {
-    const parts = await partsOf(sleep(90).then(() => ({ valid: true })));
+    let finish = (_answer: unknown) => {};
+    const work = new Promise((resolve) => {
+      finish = resolve;
+    });
+    const parts = await partsOf(work, (count) => count === 2 && finish({ valid: true }));
     expect(parts).toEqual([' ', ...(parts as string[]).slice(1, -1).map(() => ' '), '{"valid":true}']);
     expect((parts as string[]).length).toBeGreaterThan(2);
   });

@@ -66,8 +66,10 @@ describe('the stream of events (CO-20)', () => {
 
   it('comes on every server, and by a session too', async () => {
     const cookie = await signedIn(api, tokens.bob);
-    const [there, bySession] = [await follow('bob', other), await follow('bob', other, { cookie } as never)];
+    const [here, there] = [await follow('bob'), await follow('bob', other)];
+    const bySession = await follow('bob', other, { cookie } as never);
     const id = await calls.created(tokens.alice);
+    await expect.poll(() => last(here, id)?.pending_for_me).toBe(true);
     await expect.poll(() => last(there, id)?.pending_for_me).toBe(true);
     await expect.poll(() => last(bySession, id)?.pending_for_me).toBe(true);
   });

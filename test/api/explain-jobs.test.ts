@@ -202,7 +202,7 @@ describe('EXPLAIN jobs of a request', () => {
         [ago, state],
       );
     await add('1 second', 'claimed');
-    await add('-1 second', 'pending');
+    await add('-1 hour', 'pending');
     await add('301 seconds', 'pending');
     await createExplainKeeper({ database: api.services.database }).once();
     expect(await calls.sql('select state from preflight_jobs order by state')).toEqual([

@@ -151,7 +151,7 @@ async function holdLock(
 describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => {
   it.each(['approve', 'reject'] as const)('%s is 410', async (act) => {
     const id = await calls.created(owner);
-    await calls.sql(`update requests set expires_at = clock_timestamp() + interval '600 milliseconds' where id = $1`, [id]);
+    await calls.sql(`update requests set expires_at = clock_timestamp() + interval '1500 milliseconds' where id = $1`, [id]);
     await vouch(api.services.database, id);
     const lock = await holdLock(id);
     const answer = calls.act(approver, id, act);
@@ -164,7 +164,7 @@ describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => 
 
   it('resume is 410', async () => {
     const id = await reach.approved!(calls, { owner, approver });
-    await calls.sql(`update requests set dispatch_by = clock_timestamp() + interval '600 milliseconds' where id = $1`, [id]);
+    await calls.sql(`update requests set dispatch_by = clock_timestamp() + interval '1500 milliseconds' where id = $1`, [id]);
     await vouch(api.services.database, id);
     const lock = await holdLock(id);
     const answer = calls.act(owner, id, 'resume');

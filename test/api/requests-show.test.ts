@@ -116,6 +116,7 @@ describe('what show answers (section 5)', () => {
   });
 
   it('says why a dispatched request waits (AG-78)', async () => {
+    await calls.poll(['shop/production', 'shop/staging']);
     const unserved = await calls.created(alice, { database: 'ledger', environment: 'staging' });
     expect((await calls.show(alice, unserved)).body.queue_hint).toBe('no_agents');
     const served = await calls.created(alice, { environment: 'staging' });

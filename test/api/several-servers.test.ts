@@ -75,11 +75,13 @@ describe('races over two servers', () => {
   });
 });
 
+const listening = `from pg_stat_activity where datname = current_database() and application_name like '% listen'`;
+
 /** Ends the connection on which each server listens, as a restarted network device does. */
-const cutListeners = () =>
-  calls.sql<{ pid: number }>(
-    `select pid, pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like '% listen'`,
-  );
+async function cutListeners() {
+  await expect.poll(() => calls.sql(`select pid ${listening}`)).toHaveLength(servers.length);
+  return calls.sql<{ pid: number }>(`select pid, pg_terminate_backend(pid) ${listening}`);
+}
 
 describe('a wait at one server while its listening connection is cut', () => {
   // Waits are longer than a test may take: only a wake-up ends them in time.

@@ -39,9 +39,10 @@ describe('a stranger at the loopback port', () => {
 
   it('cannot pass off the code of another login: it fits neither PKCE nor nonce, and nothing is kept', async () => {
     let other = '';
-    await place.svc(['login', '--no-browser', '--timeout', '1'], {
-      started: async ({ stderr }) => {
+    await place.svc(['login', '--no-browser'], {
+      started: async ({ stderr, interrupt }) => {
         other = await place.provider.visit(await shownAddress(stderr), 'mallory');
+        interrupt();
       },
     });
     const { searchParams } = new URL(other);

@@ -1,7 +1,8 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { waitUntil } from '../../lib/deadline.js';
+import { eventually } from '../support/processes.js';
 import { type LoginPlace, openLoginPlace, shownAddress } from './login-place.js';
 import { runSvc, type SvcOptions } from './run-svc.js';
 
@@ -49,13 +50,17 @@ it('elsewhere it is told in lines, with the name of the one that is waited for',
 
 it('opens the browser with the address as one argument, and prints it too (CL-40)', async () => {
   const opened = join(place.home, 'opened');
-  writeFileSync(join(place.home, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$#" "$1" > ${opened}\n`);
+  writeFileSync(
+    join(place.home, 'xdg-open'),
+    `#!/bin/sh\nprintf '%s\\n' "$#" "$1" > ${opened}.new && mv ${opened}.new ${opened}\n`,
+  );
   chmodSync(join(place.home, 'xdg-open'), 0o755);
   const { code, stderr } = await forPeople([], {
     environment: { DISPLAY: ':9', PATH: `${place.home}:${process.env.PATH}` },
     started: async ({ stderr }) => void (await fetch(await place.provider.visit(await shownAddress(stderr), 'alice'))),
   });
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^Log in in the browser\. If none opens:\nhttp:/)]);
+  await eventually(() => existsSync(opened));
   expect(readFileSync(opened, 'utf8')).toBe(`1\n${/^http:\S+$/m.exec(stderr)![0]}\n`);
 });
 

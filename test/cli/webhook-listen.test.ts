@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { webhookHeaders } from '../../crypto/webhook-signature.js';
+import { freePort } from '../../dev/ports.js';
 import { eventually } from '../support/processes.js';
 import { runSvc, type SvcOptions, type SvcResult } from './run-svc.js';
 
@@ -102,7 +103,7 @@ describe('svc webhook listen (CL-34)', () => {
   });
 
   it('prints one line of JSON for each delivery, the body as it came, then the usual one (CL-12)', async () => {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const port = await freePort();
     const ended = runSvc(['webhook', 'listen', '--port', String(port), '--count', '3', '--json'], {
       environment: { SVC_HOOK_SECRET: secret },
     });

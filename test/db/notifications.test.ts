@@ -169,8 +169,11 @@ describe('what a process tells the others', () => {
 
   it('goes out while the listening connection is dead', async () => {
     const heard = new Promise<void>((resolve) => callers.subscribe(topic.outcome('4'), resolve));
+    // Only a new connection wakes who waits for it.
+    const replaced = woken(topic.outcome('never published'));
     proxy.strand();
     listening.publish([topic.outcome('4')]);
     await heard;
+    await replaced;
   });
 });

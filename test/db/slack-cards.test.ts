@@ -72,7 +72,7 @@ describe('cards are stored with the change', () => {
 
   it('also where one statement writes a creation and a move (SL-60)', async () => {
     const creation = creationOf({});
-    await insertAtOnce(database, creation, await creationInstant(database));
+    expect(await insertAtOnce(database, creation, await creationInstant(database))).toBeDefined();
     const approval = { ...by('bob'), kind: 'approve' as const, selector: null, comment: null, ...facts };
     await moveAtOnce(database, creation.id, (request, now) => judge(request, approval, now));
     expect(await cardsOf(creation.id)).toEqual([card('#db', 2, ['request.approved'])]);

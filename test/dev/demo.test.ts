@@ -7,7 +7,8 @@ import { isAlive } from '../support/processes.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('npm run demo', () => {
+// The last test stops the demo that the others use.
+describe('npm run demo', { shuffle: false }, () => {
   let demo: ChildProcess;
   let output = '';
   beforeAll(async () => {

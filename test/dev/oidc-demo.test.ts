@@ -16,7 +16,8 @@ import { logInAtDemo } from '../support/demo-login.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('npm start -- --oidc (DV-14)', () => {
+// The last test stops the provider that the others use.
+describe('npm start -- --oidc (DV-14)', { shuffle: false }, () => {
   let folder: string;
   let demo: ChildProcess;
   let output = '';

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sleep } from '../../lib/sleep.js';
+import { eventually } from '../support/processes.js';
 import { numbered, openSealing, readChain, type Sealing, writeEvents } from '../support/sealing.js';
 
 const script = fileURLToPath(new URL('../support/sealing-process.ts', import.meta.url));
@@ -40,6 +41,7 @@ it('sealing processes of which one after the other is killed beside writers make
     victim.kill('SIGKILL');
     await gone;
   }
+  await eventually(async () => (await readChain(sealing)).length > 200);
   writing.abort();
   await Promise.all(writers);
   for (const one of sealers) one.kill('SIGKILL');

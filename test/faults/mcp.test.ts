@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { mcpCalls } from '../api/mcp-calls.js';
 import { officialClients } from '../api/official-clients.js';
 import type { TestApi } from '../support/api.js';
@@ -22,6 +22,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await system?.close();
   await stored?.drop();
+});
+
+// Each test kills it.
+afterEach(async () => {
+  await system.servers[0]!.kill();
+  await system.servers[0]!.start();
 });
 
 const clientOf = (server: number) => {
@@ -65,7 +71,6 @@ it('a server killed during a stream leaves it with exactly one response, told by
 }, 120_000);
 
 it('official clients behind one address work on two servers, and hear of one that was killed from the other (MC-I1, MC-I3)', async () => {
-  await system.servers[0]!.start();
   const balancer = await startTcpProxy(system.servers[1]!.url);
   const { alice, bob } = system.tokens;
   const clients = await Promise.all(officialClients.map((one) => one.connect({ url: `${balancer.url}/mcp`, token: alice })));

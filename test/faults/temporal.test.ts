@@ -71,7 +71,8 @@ async function liveWithoutTemporal(name: string): Promise<string[]> {
 const statusesOf = (ids: string[]) => Promise.all(ids.map(calls.statusOf));
 const ends = ['executed', 'executed', 'rejected', 'cancelled', 'expired'];
 
-describe('while Temporal is away', () => {
+// Temporal's server is first started in the middle of the first test.
+describe('while Temporal is away', { shuffle: false }, () => {
   it('server, worker and agent start and serve everything, and the news is told when it comes (OP-50, HT-113)', async () => {
     await untilReady('degraded');
     const ids = await liveWithoutTemporal('before');

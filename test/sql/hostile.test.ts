@@ -78,7 +78,13 @@ describe('hostile texts (SQ-7, SQ-I6)', () => {
 
 describe('the thread of the classifier', () => {
   it('loses only the text that ran over', async () => {
-    const thread = createClassifierThread('postgresql', { textMs: 200, startMs: 10_000, waitMs: 10_000, total: 8, perCaller: 8 });
+    const thread = createClassifierThread('postgresql', {
+      textMs: 2_000,
+      startMs: 10_000,
+      waitMs: 10_000,
+      total: 8,
+      perCaller: 8,
+    });
     const task = (text: string) => ({ kind: 'classify', text, options }) as const;
     const slow = thread.run(task(`SELECT 1${'+'.repeat(100_000)}1`), 'a');
     const next = thread.run(task('SELECT 1'), 'a');

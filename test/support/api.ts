@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defaultTimes, type RouteTimes } from '../../api/routes.js';
@@ -156,7 +157,10 @@ async function writeConfig(options: TestApiOptions, stateDir: string, url: strin
     `[database]\nurl = "${url}"\npool_max = 10`,
     `[temporal]\naddress = "${options.temporalAddress ?? '127.0.0.1:1'}"`,
   ];
-  await writeFile(file, lines.join('\n'));
+  // Several may start with this folder at once, and none reads half of a file.
+  const made = `${file}.${randomUUID()}`;
+  await writeFile(made, lines.join('\n'));
+  await rename(made, file);
   const loaded = loadConfig(file, { SVC_SECRET_KEY: options.secretKey ?? '5e'.repeat(32) });
   if (!loaded.ok) throw new Error(loaded.errors.map(formatProblem).join('\n'));
   return loaded.config;

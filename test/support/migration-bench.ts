@@ -79,7 +79,7 @@ export async function startMigrationBench(options: Options = {}): Promise<Migrat
   const target = new pg.Client({ connectionString: database.url });
   await target.connect();
   const gateway = await startFakeGateway();
-  const head = `${ALL_OPERATIONS}\nfence_wait_secs = ${options.fenceWaitSecs ?? 1}\nmigration_lock_wait_secs = 1\n${options.head ?? ''}`;
+  const head = `${ALL_OPERATIONS}\nfence_wait_secs = ${options.fenceWaitSecs ?? 1}\nmigration_lock_wait_secs = 3\n${options.head ?? ''}`;
   const agent = startTestAgent({ gateway, ...options, url: options.through?.(database.url) ?? database.url, head });
   await gateway.nextPoll();
   const fit = `update svc.svc_execution_marker set approval_digest = $2 where request_id = $1 and fence < $3`;

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { OwnPostgres } from './own-postgres.js';
+import { eventually } from './processes.js';
 
 /** Nothing uncommitted gets to disk early, so a crash undoes it, transaction ids included. */
 export async function saveNothingEarly({ url }: OwnPostgres): Promise<void> {
@@ -20,12 +21,14 @@ export async function reuseOpenId({ url, kill, start }: OwnPostgres): Promise<vo
 
 /** The id of the one transaction that has written and is open. Asks without writing, because a write would save the id. */
 export async function openId(url: OwnPostgres['url']): Promise<bigint> {
-  const open = await askOwn(
-    url,
-    "select backend_xid::text as id from pg_stat_activity where backend_type = 'client backend' and backend_xid is not null",
-  );
-  if (open.length !== 1) throw new Error(`${open.length} transactions have an id instead of one`);
-  return BigInt(open[0]!.id as string);
+  // A session whose client is gone keeps its transaction until it has seen that.
+  return eventually(async () => {
+    const open = await askOwn(
+      url,
+      "select backend_xid::text as id from pg_stat_activity where backend_type = 'client backend' and backend_xid is not null",
+    );
+    return open.length === 1 && BigInt(open[0]!.id as string);
+  });
 }
 
 /** Commits a transaction with this id on a server that has never heard of it. */

@@ -13,8 +13,10 @@ import { type FakeSlack, startFakeSlack } from '../support/slack/fake-slack.js';
 import type { Message } from '../support/slack/kept.js';
 import { eventually, log, startTestWorker, type TestWorker, untilStored } from './support.js';
 
+/** A call that takes longer is made again, though Slack has carried it out (SL-63): where that is not meant, busy machines need time. */
+const patientMs = 10_000;
 const shortCallMs = 400;
-let callMs = shortCallMs;
+let callMs = patientMs;
 
 let fake: FakeSlack;
 let worker: TestWorker;
@@ -68,7 +70,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   isOn = true;
-  callMs = shortCallMs;
+  callMs = patientMs;
   channel = '#db';
   fake.always('*', null);
   for (const method of ['chat.postMessage', 'chat.update', 'users.lookupByEmail'] as const) fake.always(method, null);
@@ -169,8 +171,11 @@ it.each([
   ['nothing for too long', { noAnswer: 'hangs' as const }, 'timeout'],
 ])('a post that Slack answers with %s is made again (SL-61)', async (_, fault, error) => {
   fake.next('chat.postMessage', fault);
+  if (error === 'timeout') callMs = shortCallMs;
   const began = Date.now();
   const id = await storeRequest(worker.database);
+  await eventually(() => endsOf(id).length > 0);
+  callMs = patientMs;
   await settled(id);
   expect(cardsOf(id)).toHaveLength(1);
   await expect
@@ -285,13 +290,13 @@ it('what Slack has taken is recorded, also when the database is away for a momen
 
 it('a Slack that does not answer holds up neither changes nor clocks, and what it missed comes later (SL-64)', async () => {
   fake.always('*', { noAnswer: 'hangs' });
+  callMs = shortCallMs;
   const waiting = await Promise.all(Array.from({ length: 20 }, () => storeRequest(worker.database)));
   await eventually(() => fake.callsOf('chat.postMessage').length > 8);
   const id = await storeRequest(worker.database, { pendingSecs: 1 });
   await untilStored(worker, id, 'expired');
   expect(cardsOf(id)).toEqual([]);
-  // On a busy machine an answer may come later than the short limit: that card would be posted again (SL-63).
-  callMs = 10_000;
+  callMs = patientMs;
   fake.always('*', null);
   for (const one of [...waiting, id]) await settled(one);
   expect(cardOf(id).text).toContain('Expired');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { extendLease } from '../../db/leases.js';
 import type { Moved } from '../../db/move.js';
 import { createRelayCleaner } from '../../worker/relay-cleaner.js';
@@ -19,6 +19,9 @@ afterAll(async () => {
   await database.close();
   await stored.drop();
 });
+
+// Leases of earlier tests would end meanwhile.
+beforeEach(() => database.query(`update executions set status = 'failed' where status = 'running'`));
 
 const sweep = () => createSweeper({ database, onMoved: (moved) => moves.push(moved) }).once();
 
@@ -74,7 +77,6 @@ describe('the sweeper', () => {
   });
 
   it('waits at most 2 s when nothing runs', async () => {
-    await database.query(`update executions set status = 'failed' where status = 'running'`);
     expect(await sweep()).toBe(2000);
   });
 

@@ -168,7 +168,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
   it('AP-45: a cancel that nobody can confirm is unknown, and its own deadline ends it', async () => {
     const frozen = await startTcpProxy(server!.url);
     const through = (url: string) => Object.assign(new URL(url), { port: new URL(frozen.url).port }).href;
-    const timings = { cancelGiveUpMs: 300, httpConnectMs: 300 };
+    const timings = { cancelGiveUpMs: 300, httpConnectMs: 3000 };
     const other = await startMysqlBench(server!, { through, timings });
     try {
       await other.root.query('create table counters (id int primary key, n int); insert into counters values (1, 0)');

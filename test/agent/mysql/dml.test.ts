@@ -11,7 +11,7 @@ const server = await findMysql(import.meta.url);
 describe.skipIf(server === null)('execute_dml on MySQL', () => {
   let bench: MysqlBench;
   beforeAll(async () => {
-    bench = await startMysqlBench(server!, { head: 'fence_wait_secs = 1' });
+    bench = await startMysqlBench(server!, { head: 'fence_wait_secs = 3' });
   });
   beforeEach(async () => {
     await bench.root.query(`

@@ -170,11 +170,11 @@ test('faults come as they were told: errors, statuses, limits, silence, late ans
     { noAnswer: 'breaks' },
     { noAnswer: 'hangs' },
   );
-  const seen = [await post(), await post(), await post(), await post(), await post(100)];
+  const seen = [await post(), await post(), await post(), await post(), await post(1000)];
   expect(seen).toEqual(['fatal_error', 'status_503', 'ratelimited', 'network_error', 'timeout']);
   expect(fake.cards()).toEqual([]);
-  fake.next('chat.postMessage', { waitMs: 200 }, { status: 500, carriedOut: true });
-  expect([await post(50), await post()]).toEqual(['timeout', 'status_500']);
+  fake.next('chat.postMessage', { waitMs: 2000 }, { status: 500, carriedOut: true });
+  expect([await post(1000), await post()]).toEqual(['timeout', 'status_500']);
   expect(fake.cards()).toHaveLength(2);
   fake.always('*', { error: 'token_revoked' });
   expect([await post(), await post()]).toEqual(['token_revoked', 'token_revoked']);
