@@ -9,11 +9,12 @@ const shared = [
   'test/agent/{key-rotation,ten-million-rows}.test.ts',
   'test/api/{evidence-plays,fuzz,hostile-texts,mcp-many,preflight-agreement,results-bytes,waiters}.test.ts',
   'test/cli/audit.test.ts',
+  'test/db/request-list.test.ts',
   'test/crypto/tlog.test.ts',
   'test/dev/{child,engines,gateway-plan,lock,ports,test-report,users}.test.ts',
   'test/faults/kill-points.test.ts',
   'test/model/requests.test.ts',
-  'test/runtime/start-wait.test.ts',
+  'test/runtime/{check-agrees,start-wait}.test.ts',
   'test/sql/{invariants,postgres-suite}.test.ts',
   'test/sql/mysql/{second-parser,suite}.test.ts',
 ];
@@ -22,7 +23,7 @@ const shared = [
 const whole = [
   'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill,reload-process}.test.ts',
   'test/api/{mcp-conformance,preflight-outage}.test.ts',
-  'test/browser/{away,many,other-site,refusals}.test.ts',
+  'test/browser/{away,live,many,other-site,pages,refusals}.test.ts',
   'test/cli/trust-killed.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/faults/!(kill-points).test.ts',

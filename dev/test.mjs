@@ -50,7 +50,9 @@ function runParts() {
 function runPart(part) {
   const { projects, proofs } = parts[part];
   const isNamed = rest.some((word) => !word.startsWith('-'));
-  process.env.SVC_TEST_PROOFS = isNamed && part === 'tests' ? '' : proofs;
+  // No share of the proofs where they follow in full, or where files are named.
+  const withoutProofs = part === 'tests' && (isNamed || chosen.includes('proofs'));
+  process.env.SVC_TEST_PROOFS = withoutProofs ? '' : proofs;
   const outcome = runVitest(isNamed ? rest : [...projects.map((project) => `--project=${project}`), ...rest]);
   const files = isAgain && outcome.isWhole ? filesToRunAgain(outcome.failures) : [];
   if (files.length === 0) return outcome;
