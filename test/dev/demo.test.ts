@@ -49,7 +49,12 @@ describe('npm run demo', { shuffle: false }, () => {
     const hosts = [];
     for (const name of ['alice', 'bob']) {
       const command = new RegExp(`^ {2}(npx svc .*/${name}\\.toml console)$`, 'm').exec(output)![1]!;
-      const { stdout } = spawnSync('sh', ['-c', `${command} --no-browser`], { cwd: root, encoding: 'utf8', timeout: 30_000 });
+      const { stdout, stderr } = spawnSync('sh', ['-c', `${command} --no-browser`], {
+        cwd: root,
+        encoding: 'utf8',
+        timeout: 30_000,
+      });
+      expect(stdout, stderr).toMatch(/^http/);
       const link = new URL(stdout.trim());
       hosts.push(link.hostname);
       const code = link.hash.replace('#code=', '');
