@@ -33,9 +33,17 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** Connections on which a read has failed that nobody may have waited for. */
+const broken = new WeakSet<pg.ClientBase>();
+
+/** Each read fails as unavailable by itself: its failure may be seen when the work on the connection is over. */
 function vouched(client: pg.ClientBase, macs: ApprovalMacs | undefined): Vouched {
   return {
-    query: (text, values) => run(client, text, values),
+    query: (text, values) =>
+      run<never>(client, text, values).catch((error: unknown) => {
+        if (isUnreachable(error)) broken.add(client);
+        throw unavailableIf(error);
+      }),
     get macs() {
       return present(macs);
     },
@@ -52,11 +60,11 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
   }
   try {
     const result = await databaseWithin(work(client), Math.max(1, deadline - performance.now()));
-    client.release();
+    client.release(broken.has(client));
     return result;
   } catch (error) {
     // A timed-out or broken connection never goes to the next caller.
-    client.release(isUnreachable(error));
+    client.release(isUnreachable(error) || broken.has(client));
     throw unavailableIf(error);
   }
 }

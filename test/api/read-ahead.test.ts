@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { readAhead } from '../../api/http/ahead.js';
 import type { TestApi } from '../support/api.js';
 import { ownerAndApprover, startCalls } from './calls-api.js';
 import type { GatewayCalls } from './gateway-calls.js';
@@ -60,6 +61,18 @@ describe('what a handler reads first travels with the credential', () => {
     expect([known.status, known.text]).toEqual([401, unknown.text]);
     const malformed = await calls.show(stranger, 'x');
     expect([malformed.status, malformed.text]).toEqual([401, unknown.text]);
+  });
+
+  it('and is 503 when the connection breaks between the two (HT-112)', async () => {
+    const ended = readAhead((db) => db.query('select pg_terminate_backend(pg_backend_pid())')).of(randomUUID());
+    const { database } = api.services;
+    expect(
+      await database.together(async (db) => {
+        const [credential] = await Promise.all([db.query('select 1 as found'), ended.send(db)]);
+        return credential;
+      }),
+    ).toEqual([{ found: 1 }]);
+    await expect(ended.take()).rejects.toMatchObject({ code: 'service.unavailable' });
   });
 
   it('and is read again if the body comes late: who is overtaken meanwhile is refused', async () => {
