@@ -33,17 +33,20 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Connections on which a read has failed that nobody may have waited for. */
+/** Connections that lost a read whose failure `work` did not pass on. */
 const broken = new WeakSet<pg.ClientBase>();
 
 /** Each read fails as unavailable by itself: its failure may be seen when the work on the connection is over. */
 function vouched(client: pg.ClientBase, macs: ApprovalMacs | undefined): Vouched {
   return {
-    query: (text, values) =>
-      run<never>(client, text, values).catch((error: unknown) => {
+    query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
+      try {
+        return await run<Row>(client, text, values);
+      } catch (error) {
         if (isUnreachable(error)) broken.add(client);
         throw unavailableIf(error);
-      }),
+      }
+    },
     get macs() {
       return present(macs);
     },

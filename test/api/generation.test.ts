@@ -38,7 +38,7 @@ describe('generations of the shared configuration (configuration section 7)', ()
     });
     const generation = await syncGeneration(one.services.database, next);
     expect(generation.revision).toBe('r2');
-    await expect.poll(() => other.services.generation().revision).toBe('r2');
+    await expect.poll(() => other.services.generation().revision, { timeout: 5000 }).toBe('r2');
     const shown = await one.call('GET', '/api/users/member', { token: one.tokens.admin });
     expect(shown.body.groups).toEqual([]);
     const events = await one.services.database.query<{ type: string; metadata: string }>(
@@ -82,7 +82,7 @@ describe('generations of the shared configuration (configuration section 7)', ()
       });
       const { number } = await syncGeneration(one.services.database, next);
       calls.push(create(one), create(other));
-      await expect.poll(() => one.services.generation().number).toBe(number);
+      await expect.poll(() => one.services.generation().number, { timeout: 5000 }).toBe(number);
     }
     const answers = await Promise.all(calls);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));

@@ -80,7 +80,7 @@ describe('above the backlog (OP-72)', () => {
         [limit],
       );
       // The count is a second old at most.
-      await expect.poll(async () => (await fullCalls.create(person)).status, { interval: 100 }).toBe(503);
+      await expect.poll(async () => (await fullCalls.create(person)).status, { interval: 100, timeout: 5000 }).toBe(503);
       const stored = async () => (await fullCalls.sql('select 1 from requests')).length;
       const before = await stored();
       const refused = await fullCalls.create(person);
@@ -96,7 +96,7 @@ describe('above the backlog (OP-72)', () => {
       expect((await fullCalls.content(person, id)).status).toBe(200);
 
       await fullCalls.sql('delete from outbox');
-      await expect.poll(async () => (await fullCalls.create(person)).status, { interval: 100 }).toBe(201);
+      await expect.poll(async () => (await fullCalls.create(person)).status, { interval: 100, timeout: 5000 }).toBe(201);
     } finally {
       await full.close();
     }
