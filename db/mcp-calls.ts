@@ -82,6 +82,11 @@ export async function signOfLife(db: Queryable, id: string): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** The same without saying that the call is alive. */
+export async function isInFlight(db: Queryable, id: string): Promise<boolean> {
+  return (await db.query('select 1 from mcp_calls where id = $1 and ended_at is null', [id])).length > 0;
+}
+
 /** MC-23. */
 const dropped = (call: string, buffer: string) =>
   `dropped as (delete from mcp_events e using ${call} c where e.call_id = c.id and e.seq <= c.last_seq - ${buffer}::int)`;

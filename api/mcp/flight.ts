@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { limitDatabaseWork } from '../../db/call-limit.js';
-import { beginCall, dropEnded, endCall, endPlainCall, type McpCallKey, maxStreams, signOfLife } from '../../db/mcp-calls.js';
+import {
+  beginCall,
+  dropEnded,
+  endCall,
+  endPlainCall,
+  isInFlight,
+  type McpCallKey,
+  maxStreams,
+  signOfLife,
+} from '../../db/mcp-calls.js';
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import type { Caller } from '../../domain/caller.js';
@@ -81,11 +90,15 @@ async function watch(
   { id }: McpCallKey,
   { ended, done, bell }: { ended: AbortController; done: AbortSignal; bell: ReturnType<typeof createBell> },
 ): Promise<void> {
+  let signAt = performance.now() + signEveryMs;
   while (!done.aborted) {
-    await bell.wait(signEveryMs, done);
+    await bell.wait(signAt - performance.now(), done);
     if (done.aborted) return;
+    const isDue = performance.now() >= signAt;
+    if (isDue) signAt = performance.now() + signEveryMs;
     try {
-      const isOpen = await limitDatabaseWork(databaseMs, () => signOfLife(database, id));
+      // News of its session wakes each of its calls, so what is not due is only looked at, not written.
+      const isOpen = await limitDatabaseWork(databaseMs, () => (isDue ? signOfLife : isInFlight)(database, id));
       if (!isOpen) return ended.abort();
     } catch (error) {
       log.debug({ error: String(error) }, 'no sign of life of an MCP call');

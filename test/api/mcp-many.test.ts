@@ -40,14 +40,17 @@ describe(`${sessions} sessions with ${callsOfSession} calls each, at once, on tw
         const of = `${name} ${id} ${round}`;
         const answers = await patiently(mcp, session, { id, ...prompt(of) }, round % 3 === 0);
         expect(answers.map((answer) => answer.id)).toEqual([id]);
+        expect(answers[0]).toHaveProperty('result');
         expect(JSON.stringify(answers[0].result.messages)).toContain(JSON.stringify(JSON.stringify(of)).slice(1, -1));
       }
     };
     const opened: McpHeaders[] = [];
     for (let n = 0; n < sessions; n += 1) opened.push(await servers[n % 2]!.open());
-    await Promise.all(
+    // All have come to their end before one fails the test, so that the next one has the servers to itself.
+    const settled = await Promise.allSettled(
       opened.flatMap((session, n) => ids.map((id) => line(session, id, callsOfSession / ids.length, `session ${n}`))),
     );
+    expect(settled.filter(({ status }) => status === 'rejected')).toEqual([]);
     expect(await calls.sql('select 1 from mcp_calls where ended_at is null')).toEqual([]);
     const kept = await calls.sql<{ n: number }>(
       'select max(n) as n from (select count(*) as n from mcp_calls group by session_id) as c',

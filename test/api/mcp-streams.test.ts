@@ -50,6 +50,29 @@ describe('a stream (MC-22)', () => {
     expect(events[1]?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'approved' } } });
   });
 
+  it('says every 4 s that its process is alive (MC-24), not at each call of its session', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const stream = await mcp.stream(wait(1, id), session);
+    await stream.next();
+    const startedAt = performance.now();
+    const signs = new Set<string>();
+    for (let n = 2; n < 30; n += 1) {
+      await (
+        await mcp.stream(
+          { id: n, method: 'prompts/get', params: { name: 'draft_migration', arguments: { description: 'x' } } },
+          session,
+        )
+      ).rest();
+      const [call] = await calls.sql<{ at: string }>('select alive_at::text as at from mcp_calls where ended_at is null');
+      signs.add(call!.at);
+    }
+    expect(signs.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 4000);
+    await stream.leave();
+    await calls.act(tokens.owner, id, 'cancel');
+    await expect.poll(() => calls.sql('select 1 from mcp_calls where ended_at is null')).toEqual([]);
+  });
+
   it('is read on only with the rights of its call, not with every token of its user (MC-21, MC-I5)', async () => {
     const { lead } = await api.createUsers({ lead: { roles: ['requester', 'approver'] } });
     const strong = mcpCalls(api, lead!);
