@@ -32,6 +32,8 @@ const wait = (id: unknown, request_id: string, more: object = {}) => ({
   params: { name: 'svc_wait_request', arguments: { request_id, timeout: 60, include_result: false }, ...more },
 });
 
+const draft = { method: 'prompts/get', params: { name: 'draft_migration', arguments: { description: 'x' } } };
+
 describe('a stream (MC-22)', () => {
   it('opens with its number 0, tells progress, and ends with its response', async () => {
     const session = await mcp.open();
@@ -54,23 +56,18 @@ describe('a stream (MC-22)', () => {
     const session = await mcp.open();
     const id = await calls.created(tokens.owner);
     const stream = await mcp.stream(wait(1, id), session);
-    await stream.next();
+    const call = (await stream.next())!.id.split(':')[0];
     const startedAt = performance.now();
     const signs = new Set<string>();
     for (let n = 2; n < 30; n += 1) {
-      await (
-        await mcp.stream(
-          { id: n, method: 'prompts/get', params: { name: 'draft_migration', arguments: { description: 'x' } } },
-          session,
-        )
-      ).rest();
-      const [call] = await calls.sql<{ at: string }>('select alive_at::text as at from mcp_calls where ended_at is null');
-      signs.add(call!.at);
+      const other = await mcp.stream({ id: n, ...draft }, session);
+      await other.rest();
+      const [row] = await calls.sql<{ at: string }>('select alive_at::text as at from mcp_calls where id = $1', [call]);
+      signs.add(row!.at);
     }
     expect(signs.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 4000);
-    await stream.leave();
     await calls.act(tokens.owner, id, 'cancel');
-    await expect.poll(() => calls.sql('select 1 from mcp_calls where ended_at is null')).toEqual([]);
+    expect((await stream.rest()).at(-1)?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'cancelled' } } });
   });
 
   it('is read on only with the rights of its call, not with every token of its user (MC-21, MC-I5)', async () => {
