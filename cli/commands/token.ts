@@ -161,7 +161,7 @@ function expectOk(context: Context, status: number): void {
   if (status !== 200) throw new CommandFailure('server_error', `${context.what}: the server answered ${status}`);
 }
 
-/** Leaves out columns that may be empty and are so for every token: the ids need the room. */
+/** Leaves out columns that may be empty and are so for every token, and others on a narrow terminal: the ids need the room. */
 function tokenTable(context: Context, tokens: readonly JsonText[]): string {
   const { style } = context.output;
   const columns = Object.entries(tokenColumns).filter(
@@ -169,7 +169,8 @@ function tokenTable(context: Context, tokens: readonly JsonText[]): string {
   );
   const rows = tokens.map((token) => columns.map(([key]) => tableInstant(tokenCell(token, key), style)));
   const header = columns.map(([, title]) => title);
-  return renderTable(header, rows, { style, whole: new Set([0]), paintCell: statusPainter(style, rows, 2) });
+  const spare = ['created_at', 'token_prefix', 'subject_type'].map((name) => columns.findIndex(([key]) => key === name));
+  return renderTable(header, rows, { style, whole: new Set([0]), spare, paintCell: statusPainter(style, rows, 2) });
 }
 
 const tokenColumns = {

@@ -46,13 +46,13 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
   const { stdout, stderr } = terminal;
   const warnings: string[] = [];
   const last = new Set<string>();
-  const { style, noteStyle, hasCut } = createStyles(terminal, noColor);
+  const { style, noteStyle, cuts } = createStyles(terminal, noColor);
   const note = (text: string) => {
     if (mode === 'human') stderr.write(`${text}\n`);
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
   const end = () => {
-    if (hasCut()) note(noteStyle.dim('what ends in ... is cut to fit; --json has all of it, and so has a pipe'));
+    if (cuts.size > 0) note(noteStyle.dim(`${[...cuts].join('; ')}; --json has all of it, and so has a pipe`));
     last.forEach(warnLine);
   };
   return {
@@ -82,17 +82,15 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
   };
 }
 
-/** The styles of both streams, and whether one of them has cut a text to fit. */
+/** The styles of both streams, and what they have left out to fit. */
 function createStyles({ stdout, stderr, environment, now }: Terminal, noColor: boolean) {
-  let isCut = false;
-  const onCut = () => {
-    isCut = true;
-  };
+  const cuts = new Set<string>();
   const styleOf = (stream: Terminal['stdout']): Style => {
-    const fit = stream.isTTY === true ? { columns: stream.columns || 80, now, onCut } : undefined;
+    const fit =
+      stream.isTTY === true ? { columns: stream.columns || 80, now, onCut: (what: string) => cuts.add(what) } : undefined;
     return createStyle(wantsColour(stream, environment, noColor), fit);
   };
-  return { style: styleOf(stdout), noteStyle: styleOf(stderr), hasCut: () => isCut };
+  return { style: styleOf(stdout), noteStyle: styleOf(stderr), cuts };
 }
 
 async function showText(terminal: Terminal, text: string, noPager: boolean): Promise<void> {

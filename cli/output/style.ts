@@ -3,7 +3,7 @@ export interface Screen {
   readonly columns: number;
   /** Milliseconds, for what is shown relative to it. */
   now(): number;
-  onCut(): void;
+  onCut(what: string): void;
 }
 
 export interface Style {
@@ -12,8 +12,8 @@ export interface Style {
   /** Infinite where no line wraps. */
   readonly columns: number;
   now(): number;
-  /** A part of what is shown was left out for want of room. */
-  tellCut(): void;
+  /** Says what was left out for want of room; by default, that what ends in `...` is cut. */
+  tellCut(what?: string): void;
   bold(text: string): string;
   dim(text: string): string;
   red(text: string): string;
@@ -33,7 +33,7 @@ export function createStyle(colours: boolean, screen?: Screen): Style {
     isTerminal: screen !== undefined,
     columns: screen?.columns ?? Number.POSITIVE_INFINITY,
     now: () => screen?.now() ?? 0,
-    tellCut: () => screen?.onCut(),
+    tellCut: (what = 'what ends in ... is cut to fit') => screen?.onCut(what),
     bold: paint(1, 22),
     dim: paint(2, 22),
     red: paint(31, 39),

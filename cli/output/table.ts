@@ -10,6 +10,8 @@ export interface TableOptions {
   whole?: ReadonlySet<number>;
   /** Columns that shrink before the others, such as reasons. */
   yielding?: ReadonlySet<number>;
+  /** Columns that are left out, in this order, as long as a line would not fit. */
+  spare?: readonly number[];
   /** Where the table goes: only a terminal gets cut cells and a bold header. */
   style: Style;
   /** Colours one cell after truncation and padding. */
@@ -18,52 +20,67 @@ export interface TableOptions {
 
 /**
  * Pads columns by display width under an underlined header, two spaces between; cells must hold no control characters (CL-14).
- * On a terminal the columns shrink until a line fits, the widest first;
- * numbers do not.
+ * On a terminal the columns shrink until a line fits, the widest first; numbers do not.
  */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string {
   const { style } = options;
-  const widths = widthsOf(header, rows, options);
-  const cut = (cell: string, column: number) => {
-    const shown = style.isTerminal ? cutToWidth(cell, widths[column]!) : cell;
+  const columns = columnsOf(header, rows, options);
+  const left = header.filter((_, at) => !columns.some((column) => column.at === at));
+  if (left.length > 0) style.tellCut(`no room for ${left.join(', ')}`);
+  const cut = (cell: string, width: number) => {
+    const shown = style.isTerminal ? cutToWidth(cell, width) : cell;
     if (shown !== cell) style.tellCut();
     return shown;
   };
-  const names = header.map(cut);
-  const cells = rows.map((row) => row.map(cut));
   // Does not pad the last column, so that no line ends in spaces.
-  const pad = (cell: string, width: number, column: number) => {
-    const right = options.rightAligned?.has(column) === true;
-    return column === widths.length - 1 && !right ? cell : padToWidth(cell, width, right);
+  const pad = (cell: string, { at, width }: Column) => {
+    const right = options.rightAligned?.has(at) === true;
+    return at === columns.at(-1)?.at && !right ? cell : padToWidth(cell, width, right);
   };
   const line = (row: readonly string[], paint: (text: string, column: number) => string) =>
-    widths
-      .map((width, column) => paint(pad(row[column] ?? '', width, column), column))
+    columns
+      .map((column) => paint(pad(cut(row[column.at] ?? '', column.width), column), column.at))
       .join('  ')
       .trimEnd();
   const lines = [
-    line(names, style.bold),
-    widths.map((width) => '-'.repeat(width)).join('  '),
-    ...cells.map((row, index) => line(row, (text, column) => options.paintCell?.(text, index, column) ?? text)),
+    line(header, style.bold),
+    columns.map(({ width }) => '-'.repeat(width)).join('  '),
+    ...rows.map((row, index) => line(row, (text, column) => options.paintCell?.(text, index, column) ?? text)),
   ];
   return lines.map((text) => `${text}\n`).join('');
 }
 
-function widthsOf(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): number[] {
-  const { style, maxCell = 60, whole, rightAligned } = options;
-  const widths = header.map((name, column) =>
-    rows.reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), displayWidth(name)),
-  );
-  if (!style.isTerminal) return widths;
-  const most = widths.map((width, column) => (whole?.has(column) ? width : Math.min(width, maxCell)));
-  const isKept = (column: number) => whole?.has(column) || rightAligned?.has(column);
-  const least = most.map((width, column) => (isKept(column) ? width : Math.min(width, leastWidth(header[column]!))));
-  const room = style.columns - 2 * (widths.length - 1);
-  const yielded = least.map((width, column) =>
-    options.yielding === undefined || options.yielding.has(column) ? width : most[column]!,
-  );
-  return sumOf(yielded) <= room ? fitted(most, yielded, room) : fitted(yielded, least, room);
+/** A column that is shown: its place in a row, and its width. */
+interface Column {
+  at: number;
+  width: number;
 }
+
+function columnsOf(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): Column[] {
+  const { style, maxCell = 60, whole, rightAligned, yielding } = options;
+  const natural = header.map((name, at) => ({
+    at,
+    width: rows.reduce((most, row) => Math.max(most, displayWidth(row[at] ?? '')), displayWidth(name)),
+  }));
+  if (!style.isTerminal) return natural;
+  const mostOf = ({ at, width }: Column) => (whole?.has(at) ? width : Math.min(width, maxCell));
+  const isKept = (at: number) => whole?.has(at) || rightAligned?.has(at);
+  const leastOf = (column: Column) => Math.min(mostOf(column), isKept(column.at) ? Infinity : leastWidth(header[column.at]!));
+  const columns = withoutSpare(natural, leastOf, options);
+  const most = columns.map(mostOf);
+  const least = columns.map(leastOf);
+  const yielded = columns.map(({ at }, index) => (yielding === undefined || yielding.has(at) ? least[index]! : most[index]!));
+  const room = style.columns - gapsOf(columns);
+  const widths = sumOf(yielded) <= room ? fitted(most, yielded, room) : fitted(yielded, least, room);
+  return columns.map(({ at }, index) => ({ at, width: widths[index]! }));
+}
+
+function withoutSpare(columns: Column[], leastOf: (column: Column) => number, { spare = [], style }: TableOptions): Column[] {
+  const fits = (shown: Column[]) => sumOf(shown.map(leastOf)) + gapsOf(shown) <= style.columns;
+  return spare.reduce((shown, column) => (fits(shown) ? shown : shown.filter(({ at }) => at !== column)), columns);
+}
+
+const gapsOf = (columns: readonly Column[]) => 2 * (columns.length - 1);
 
 const sumOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, 0);
 

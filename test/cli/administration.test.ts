@@ -32,6 +32,19 @@ describe('tokens', () => {
     expect(await header(listed, { ...listed, ...full })).toEqual([...first, 'NAME', 'ROLES', 'SCOPES', 'EXPIRES', ...last]);
   });
 
+  it('lists them on a terminal of 100 columns without a line that wraps (CL-14)', async () => {
+    const id = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
+    const created_at = '2026-05-10T11:00:00.000Z';
+    const full = { name: 'laptop of a colleague', scope_ceiling: { roles: ['requester', 'approver'] }, agent_scopes: ['shop/*'] };
+    const listed = { ...token, id, token_prefix: '8f01c2d3', status: 'active', created_at, ...full };
+    api.on('GET /api/tokens', { body: { tokens: [{ ...listed, expires_at: '2026-06-10T11:00:00.000Z' }] } });
+    const shown = await runSvc(['token', 'list'], { environment: login(api.url), now: () => now, terminal: true });
+    const lines = shown.stdout.split('\n').map((line) => line.replace(/\u001b\[\d+m/g, ''));
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
+    expect(lines[0]!.split(/ +/)).toEqual(['ID', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES']);
+    expect(shown.stderr).toContain('no room for PREFIX, CREATED; what ends in ... is cut to fit; --json has all of it');
+  });
+
   it('makes a token for oneself and prints it alone on stdout (CL-02)', async () => {
     api.on('GET /api/me', { body: { subject_id: 'alice' } }).on('POST /api/tokens', { status: 201, body: token });
     const result = await svc('token', 'create', '--scope-roles', 'requester,dba', '--name', 'ci', '--expires', '7d');

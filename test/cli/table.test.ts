@@ -5,32 +5,30 @@ import { renderTable, type TableOptions } from '../../cli/output/table.js';
 import { displayWidth } from '../../cli/output/width.js';
 
 function onScreen(columns: number, header: string[], rows: string[][], options: Omit<TableOptions, 'style'> = {}) {
-  let isCut = false;
-  const onCut = () => {
-    isCut = true;
-  };
+  const cuts: string[] = [];
+  const onCut = (what: string) => cuts.push(what);
   const style = createStyle(false, { columns, now: () => 0, onCut });
   return {
     lines: renderTable(header, rows, { ...options, style })
       .split('\n')
       .slice(0, -1),
-    isCut: () => isCut,
+    cuts,
   };
 }
 
 describe('tables on a terminal (CL-14)', () => {
   it('cut nothing while there is room', () => {
-    const { lines, isCut } = onScreen(40, ['ID', 'NAME'], [['1', 'x'.repeat(36)]]);
-    expect([lines[2], isCut()]).toEqual([`1   ${'x'.repeat(36)}`, false]);
+    const { lines, cuts } = onScreen(40, ['ID', 'NAME'], [['1', 'x'.repeat(36)]]);
+    expect([lines[2], cuts]).toEqual([`1   ${'x'.repeat(36)}`, []]);
   });
 
   it('shrink the widest column first, keep what is of no use in part, and say what is cut', () => {
     const id = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
     const rows = [[id, 'alice', '12345678901234', 'select a_long_text from somewhere']];
     const options = { whole: new Set([0]), rightAligned: new Set([2]) };
-    const { lines, isCut } = onScreen(80, ['ID', 'REQUESTER', 'ROWS', 'SQL'], rows, options);
+    const { lines, cuts } = onScreen(80, ['ID', 'REQUESTER', 'ROWS', 'SQL'], rows, options);
     expect(lines[2]).toBe(`${id}  alice      12345678901234  select a_lon...`);
-    expect(isCut()).toBe(true);
+    expect(cuts).toEqual(['what ends in ... is cut to fit']);
   });
 
   it('shrink columns that yield before the others', () => {
@@ -39,6 +37,20 @@ describe('tables on a terminal (CL-14)', () => {
     expect(line(42)).toBe(row.join('  '));
     expect(line(32)).toBe(`${row[0]}  yyyyyyy...`);
     expect(line(28)).toBe('xxxxxxxxxxxxxxx...  yyyyy...');
+  });
+
+  it('leave out spare columns one by one where even the least widths do not fit, and name them', () => {
+    const rows = [['x'.repeat(20), 'active', 'user', '2026-01-02']];
+    const draw = (columns: number) =>
+      onScreen(columns, ['ID', 'STATUS', 'TYPE', 'MADE'], rows, { whole: new Set([0]), spare: [3, 2] });
+    const shown = (columns: number) => draw(columns).lines.map((line) => line.split(/ {2,}/).length)[2];
+    expect([60, 44, 41, 40, 34, 33, 20].map(shown)).toEqual([4, 4, 3, 3, 3, 2, 2]);
+    expect(draw(33).lines).toEqual([`ID                    STATUS`, `${'-'.repeat(20)}  ------`, `${'x'.repeat(20)}  active`]);
+    expect([draw(44).cuts, draw(41).cuts, draw(33).cuts]).toEqual([
+      ['what ends in ... is cut to fit'],
+      ['no room for MADE'],
+      ['no room for TYPE, MADE'],
+    ]);
   });
 
   it('keep at least a readable part of each column where the terminal is too narrow', () => {
