@@ -20,6 +20,7 @@ import type { SqlClassifier } from '../sql/classify.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ConsoleFiles } from './console/files.js';
 import type { EventStreams } from './events/streams.js';
+import type { CallSigns } from './mcp/signs.js';
 import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
 
@@ -65,6 +66,7 @@ export interface Services {
   /** Null where it was not built. */
   consoleFiles: ConsoleFiles | null;
   requestFeed: RequestFeed;
+  callSigns: CallSigns;
   eventStreams: EventStreams;
   temporal: TemporalReader;
   slack: SlackClient;

@@ -23,6 +23,7 @@ import { readConsoleFiles } from './console/files.js';
 import type { Services, SigningKeys } from './context.js';
 import { createEventStreams } from './events/streams.js';
 import { bootstrap } from './identity/bootstrap.js';
+import { createCallSigns } from './mcp/signs.js';
 import { createKeyLines } from './requests/key-lines.js';
 import { createTemporalReader } from './temporal.js';
 
@@ -90,9 +91,11 @@ function openBeside({ database, metrics, log }: Pick<Services, 'database' | 'met
   releases.add(authFailures.close);
   const lastHour = openLastHour({ database, log });
   releases.add(lastHour.close);
+  const callSigns = createCallSigns({ database, log });
+  releases.add(callSigns.close);
   const errands = createErrands();
   releases.add(errands.done);
-  return { authFailures, lastHour, errands };
+  return { authFailures, lastHour, callSigns, errands };
 }
 
 /** What needs no release. */

@@ -73,16 +73,21 @@ async function beginAmong(
   return (await insertCall(tx, call)) ? 'begun' : 'in_flight';
 }
 
-/** False if the call has ended, whoever ended it. */
-export async function signOfLife(db: Queryable, id: string): Promise<boolean> {
-  const rows = await db.query(
-    'update mcp_calls set alive_at = clock_timestamp() where id = $1 and ended_at is null returning 1',
-    [id],
+/**
+ * Says that these calls are alive; answers those that have not ended. A row that another statement holds is not waited for: it gets its sign in the
+ * next round.
+ */
+export async function signsOfLife(db: Queryable, ids: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `with free as (select id from mcp_calls where id = any($1::uuid[]) and ended_at is null for no key update skip locked),
+     signed as (update mcp_calls c set alive_at = clock_timestamp() from free where c.id = free.id)
+     select id from mcp_calls where id = any($1::uuid[]) and ended_at is null`,
+    [ids],
   );
-  return rows.length > 0;
+  return rows.map(({ id }) => id);
 }
 
-/** The same without saying that the call is alive. */
+/** False if the call has ended, whoever ended it. */
 export async function isInFlight(db: Queryable, id: string): Promise<boolean> {
   return (await db.query('select 1 from mcp_calls where id = $1 and ended_at is null', [id])).length > 0;
 }

@@ -1,15 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { limitDatabaseWork } from '../../db/call-limit.js';
-import {
-  beginCall,
-  dropEnded,
-  endCall,
-  endPlainCall,
-  isInFlight,
-  type McpCallKey,
-  maxStreams,
-  signOfLife,
-} from '../../db/mcp-calls.js';
+import { beginCall, dropEnded, endCall, endPlainCall, isInFlight, type McpCallKey, maxStreams } from '../../db/mcp-calls.js';
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import type { Caller } from '../../domain/caller.js';
@@ -21,8 +12,6 @@ import type { Services } from '../context.js';
 import { rightsOf } from './rights.js';
 import type { RpcId } from './rpc.js';
 
-/** Another process takes this one for dead after 15 s of silence (MC-24). */
-const signEveryMs = 4000;
 const databaseMs = 4000;
 /** How often the end of a call is tried, once a second: an outage that short loses no answer. */
 const endAttempts = 10;
@@ -70,6 +59,7 @@ export async function fly<T>(services: Services, key: McpCallKey, work: (flight:
   const done = new AbortController();
   const bell = createBell();
   const unsubscribe = services.notifications.subscribe(topic.mcp(key.sessionId), bell.ring);
+  const forget = services.callSigns.keep(key.id, () => ended.abort());
   const watching = watch(services, key, { ended, done: done.signal, bell });
   try {
     return await work({
@@ -80,28 +70,23 @@ export async function fly<T>(services: Services, key: McpCallKey, work: (flight:
     });
   } finally {
     unsubscribe();
+    forget();
     done.abort();
     await watching;
   }
 }
 
+/** News of its session wakes each of its calls, so that one which was ended hears of it at once; the signs of life find it too. */
 async function watch(
   { database, log }: Services,
   { id }: McpCallKey,
   { ended, done, bell }: { ended: AbortController; done: AbortSignal; bell: ReturnType<typeof createBell> },
 ): Promise<void> {
-  let signAt = performance.now() + signEveryMs;
-  while (!done.aborted) {
-    await bell.wait(signAt - performance.now(), done);
-    if (done.aborted) return;
-    const isDue = performance.now() >= signAt;
-    if (isDue) signAt = performance.now() + signEveryMs;
+  while (await bell.wait(Number.POSITIVE_INFINITY, done)) {
     try {
-      // News of its session wakes each of its calls, so what is not due is only looked at, not written.
-      const isOpen = await limitDatabaseWork(databaseMs, () => (isDue ? signOfLife : isInFlight)(database, id));
-      if (!isOpen) return ended.abort();
+      if (!(await limitDatabaseWork(databaseMs, () => isInFlight(database, id)))) return ended.abort();
     } catch (error) {
-      log.debug({ error: String(error) }, 'no sign of life of an MCP call');
+      log.debug({ error: String(error) }, 'an MCP call does not know whether it goes on');
     }
   }
 }

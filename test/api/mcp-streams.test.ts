@@ -52,7 +52,7 @@ describe('a stream (MC-22)', () => {
     expect(events[1]?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'approved' } } });
   });
 
-  it('says every 4 s that its process is alive (MC-24), not at each call of its session', async () => {
+  it('says every few seconds that its process is alive (MC-24), not at each call of its session', async () => {
     const session = await mcp.open();
     const id = await calls.created(tokens.owner);
     const stream = await mcp.stream(wait(1, id), session);
@@ -65,7 +65,7 @@ describe('a stream (MC-22)', () => {
       const [row] = await calls.sql<{ at: string }>('select alive_at::text as at from mcp_calls where id = $1', [call]);
       signs.add(row!.at);
     }
-    expect(signs.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 4000);
+    expect(signs.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 3000);
     await calls.act(tokens.owner, id, 'cancel');
     expect((await stream.rest()).at(-1)?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'cancelled' } } });
   });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
-import { beginCall, endCall, endPlainCall, maxStreams } from '../../db/mcp-calls.js';
+import { beginCall, endCall, endPlainCall, maxStreams, signsOfLife } from '../../db/mcp-calls.js';
 import { readStream } from '../../db/mcp-streams.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -106,5 +106,42 @@ describe('calls of a session', () => {
     await begin(large, '1', true, newest);
     await endCall(database, newest, { response: 'x'.repeat(200), buffer: 100 });
     expect((await rows(large)).map((row) => row.id).toSorted()).toEqual([fits, open, newest].toSorted());
+  });
+});
+
+describe('signs of life (MC-24)', () => {
+  const silent = async (...ids: string[]) => {
+    await database.query(`update mcp_calls set alive_at = clock_timestamp() - interval '1 hour' where id = any($1)`, [ids]);
+  };
+  const isSilent = async (id: string) => {
+    const [row] = await database.query<{ silent: boolean }>(
+      `select alive_at < clock_timestamp() - interval '30 minutes' as silent from mcp_calls where id = $1`,
+      [id],
+    );
+    return row?.silent;
+  };
+
+  it('are written for many calls at once, and tell which have ended or are gone', async () => {
+    const [first, second, ended, other, gone] = Array.from({ length: 5 }, () => randomUUID());
+    const [one, two] = [await session(), await session()];
+    for (const [n, id] of [first!, ended!, other!].entries()) await begin(one, String(n), true, id);
+    await begin(two, '1', false, second);
+    await endCall(database, ended!, { response: '{}', buffer: 10 });
+    await silent(first!, second!, ended!, other!);
+    expect((await signsOfLife(database, [first!, second!, ended!, gone!])).sort()).toEqual([first, second].sort());
+    expect(await Promise.all([first!, second!, ended!, other!].map(isSilent))).toEqual([false, false, true, true]);
+    expect(await signsOfLife(database, [])).toEqual([]);
+  });
+
+  it('do not wait for a call that another statement holds, and do not take it for ended', async () => {
+    const [held, free] = [randomUUID(), randomUUID()];
+    const id = await session();
+    for (const [n, call] of [held, free].entries()) await begin(id, String(n), true, call);
+    await silent(held, free);
+    await database.transaction(async (tx) => {
+      await tx.query('update mcp_calls set bytes = bytes + 1 where id = $1', [held]);
+      expect((await signsOfLife(database, [held, free])).sort()).toEqual([held, free].sort());
+    });
+    expect(await Promise.all([held, free].map(isSilent))).toEqual([true, false]);
   });
 });
