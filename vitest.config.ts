@@ -6,29 +6,32 @@ const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
 
 /** Proofs that `npm test` runs too, with the small share of their rounds that test/support/share.ts gives them. */
 const shared = [
-  'test/agent/{key-rotation,ten-million-rows}.test.ts',
+  'test/agent/key-rotation.test.ts',
   'test/api/{evidence-plays,fuzz,hostile-texts,mcp-many,preflight-agreement,results-bytes,waiters}.test.ts',
   'test/cli/audit.test.ts',
   'test/crypto/tlog.test.ts',
-  'test/db/request-list.test.ts',
   'test/dev/{child,engines,gateway-plan,lock,ports,test-report,users}.test.ts',
   'test/faults/kill-points.test.ts',
   'test/model/requests.test.ts',
-  'test/runtime/{check-agrees,start-wait}.test.ts',
   'test/sql/{invariants,postgres-suite}.test.ts',
   'test/sql/mysql/{second-parser,suite}.test.ts',
 ];
 
-/** Further ones take long whatever they are given: they start, kill and fetch whole programs. */
+/** Further ones take long whatever they are given: they start, kill and fetch whole programs, or fill whole tables. */
 const whole = [
-  'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill,reload-process}.test.ts',
-  'test/api/{mcp-conformance,preflight-outage}.test.ts',
-  'test/browser/{away,live,many,other-site,pages,refusals}.test.ts',
-  'test/cli/trust-killed.test.ts',
+  'test/agent/{kill,ten-million-rows,migrations/kill,mysql/kill,mysql/migration-kill,reload-process}.test.ts',
+  'test/api/{mcp-conformance,openapi-client,openapi-linters,preflight-outage,slack-hostile,traces}.test.ts',
+  'test/browser/!(bounds|way).test.ts',
+  'test/cli/{login-renewal,trust-killed}.test.ts',
+  'test/db/{request-list,request-total}.test.ts',
+  'test/deploy/{helm,helm-refusals}.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
+  'test/docs/commands.test.ts',
   'test/faults/!(kill-points).test.ts',
   'test/model/!(requests).test.ts',
-  'test/worker/{outage,sealer-kills,anchor/process}.test.ts',
+  'test/runtime/{check-agrees,start-wait}.test.ts',
+  'test/tracing/otlp.test.ts',
+  'test/worker/{outage,sealer-kills,traces,anchor/delivery,anchor/process}.test.ts',
 ];
 
 /** A share runs among the tests, in processes that have loaded the sources already. */
@@ -60,7 +63,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     teardownTimeout: 30_000,
     /** More than there are cores: a test waits for clocks and engines about as long as it computes. */
-    maxWorkers: 4,
+    maxWorkers: process.env.SVC_TEST_PROOFS === 'full' ? 6 : 5,
     projects: [
       project('tests', { include: [all], exclude: [...isolated, ...proofs] }),
       project('isolated', { include: isolated, isolate: true }),

@@ -4,7 +4,6 @@ import { withLiveMemory } from '../support/live-memory.js';
 import { findMysql } from '../support/mysql.js';
 import { createEmptyDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { share } from '../support/share.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
 const mebibyte = 1_048_576;
@@ -18,7 +17,6 @@ const digits = Array.from({ length: 10 }, (_, digit) => `select ${digit} as d`).
 const mysqlRows = (count: number) =>
   `with t as (${digits}) select a.d as n, 'some text of a row' as word from t a, t b, t c, t d, t e, t f, t g limit ${count}`;
 const all = 10_000_000;
-const enough = share(500_000, all);
 const server = await findMysql(import.meta.url);
 const kinds = [
   {
@@ -30,7 +28,7 @@ const kinds = [
   { name: 'MySQL', missing: server === null, open: async () => server!.createDatabase(), rows: mysqlRows },
 ];
 
-describe.each(kinds.filter(({ missing }) => !missing))(`${enough} rows of $name`, ({ open, rows }) => {
+describe.each(kinds.filter(({ missing }) => !missing))(`${all} rows of $name`, ({ open, rows }) => {
   let database: { url: string; drop: () => Promise<void> };
   let gateway: FakeGateway;
   let agent: TestAgent;
@@ -53,7 +51,7 @@ describe.each(kinds.filter(({ missing }) => !missing))(`${enough} rows of $name`
   });
 
   it('AP-72, AP-I8: a read is cut at its limit and needs no more memory than the rule allows', async () => {
-    const { value, grownBytes } = await withLiveMemory(() => gateway.offer({ detail: rows(enough) }).result);
+    const { value, grownBytes } = await withLiveMemory(() => gateway.offer({ detail: rows(all) }).result);
     expect(value).toMatchObject({ success: true, truncated: true });
     // The gateway of the test, in this process too, holds the submission twice.
     expect(grownBytes).toBeLessThan(boundBytes + 4 * maxResultBytes);
@@ -63,7 +61,7 @@ describe.each(kinds.filter(({ missing }) => !missing))(`${enough} rows of $name`
     const work = () =>
       gateway.offer({
         operation: 'execute_dml',
-        detail: `insert into changed values (1); ${rows(enough)}`,
+        detail: `insert into changed values (1); ${rows(all)}`,
         maxResultBytes: 65_536,
         statementTimeoutSecs: 170,
       }).result;

@@ -10,7 +10,6 @@ import { openOwnPostgres } from '../support/own-postgres.js';
 import { createTestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { createProgram, type Program } from '../support/program.js';
-import { isFull } from '../support/share.js';
 
 let postgres: Awaited<ReturnType<typeof openOwnPostgres>>;
 let folder: string;
@@ -89,19 +88,15 @@ const waits = () => said('waiting for the gateway database');
 const schemaLock = 'select pg_advisory_lock(7241865325823964)';
 
 describe('a start whose own Postgres goes away before it is done (OP-50, database.start_wait_secs)', () => {
-  it.runIf(isFull)(
-    'OP-50: goes on when a Postgres that froze under the change of the schema is back',
-    async () => {
-      const url = await createDatabase('frozen');
-      await prepare(url, 120);
-      await strikeWhileWaiting(url, schemaLock, async () => {
-        postgres.freeze();
-        await waits().finally(() => postgres.thaw());
-      });
-      await Promise.all(programs.map((program) => program.untilReady()));
-    },
-    400_000,
-  );
+  it('OP-50: goes on when a Postgres that froze under the change of the schema is back', async () => {
+    const url = await createDatabase('frozen');
+    await prepare(url, 120);
+    await strikeWhileWaiting(url, schemaLock, async () => {
+      postgres.freeze();
+      await waits().finally(() => postgres.thaw());
+    });
+    await Promise.all(programs.map((program) => program.untilReady()));
+  }, 400_000);
 
   it('OP-50: goes on when a Postgres that was killed under the change of the schema has recovered', async () => {
     const url = await createDatabase('killed');
@@ -112,36 +107,28 @@ describe('a start whose own Postgres goes away before it is done (OP-50, databas
     await Promise.all(programs.map((program) => program.untilReady()));
   }, 400_000);
 
-  it.runIf(isFull)(
-    'OP-50: goes on when Postgres could not answer in time to a later step',
-    async () => {
-      const stored = await createTestDatabase();
-      await prepare(stored.adminUrl, 120);
-      await strikeWhileWaiting(stored.adminUrl, 'begin; lock table config_generations in access exclusive mode', waits);
-      await Promise.all(programs.map((program) => program.untilReady()));
-      await Promise.all(programs.map((program) => program.kill()));
-      await stored.drop();
-    },
-    400_000,
-  );
+  it('OP-50: goes on when Postgres could not answer in time to a later step', async () => {
+    const stored = await createTestDatabase();
+    await prepare(stored.adminUrl, 120);
+    await strikeWhileWaiting(stored.adminUrl, 'begin; lock table config_generations in access exclusive mode', waits);
+    await Promise.all(programs.map((program) => program.untilReady()));
+    await Promise.all(programs.map((program) => program.kill()));
+    await stored.drop();
+  }, 400_000);
 
-  it.runIf(isFull)(
-    'OP-50: waits for a standby, which can only be read, until it is promoted',
-    async () => {
-      const url = await createDatabase('standby');
-      await prepare(url, 120);
-      await postgres.kill();
-      await postgres.start('wal_level=replica');
-      await postgres.kill();
-      writeFileSync(join(postgres.dataDir, 'standby.signal'), '');
-      await postgres.start();
-      for (const program of programs) program.launch();
-      await waits();
-      await onDatabase(url, (client) => client.query('select pg_promote()'));
-      await Promise.all(programs.map((program) => program.untilReady()));
-    },
-    400_000,
-  );
+  it('OP-50: waits for a standby, which can only be read, until it is promoted', async () => {
+    const url = await createDatabase('standby');
+    await prepare(url, 120);
+    await postgres.kill();
+    await postgres.start('wal_level=replica');
+    await postgres.kill();
+    writeFileSync(join(postgres.dataDir, 'standby.signal'), '');
+    await postgres.start();
+    for (const program of programs) program.launch();
+    await waits();
+    await onDatabase(url, (client) => client.query('select pg_promote()'));
+    await Promise.all(programs.map((program) => program.untilReady()));
+  }, 400_000);
 
   it('OP-51: says in one line that it was away for too long, and ends with 1', async () => {
     const url = await createDatabase('gone');

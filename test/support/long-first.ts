@@ -5,6 +5,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * is known of earlier runs, would leave them to the end, where they run alone.
  */
 const long = [
+  'sql/postgres-suite',
+  'api/mcp-many',
+  'faults/outages',
+  'faults/slack-outage',
+  'dev/killed-starts',
+  'api/fuzz',
+  'faults/faults',
+  'faults/restore',
+  'faults/lost-answers',
+  'api/waiters',
+  'browser/refusals',
+  'dev/demo',
   'docs/commands',
   'sql/mysql/suite',
   'agent/mysql/migration-kill',
@@ -12,9 +24,7 @@ const long = [
   'agent/ten-million-rows',
   'db/request-list',
   'worker/main',
-  'sql/postgres-suite',
   'runtime/check-agrees',
-  'browser/refusals',
   'api/preflight-agreement',
   'model/requests',
   'agent/marker-made',
