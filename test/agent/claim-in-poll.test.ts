@@ -72,7 +72,7 @@ it('an agent that stops while its poll claims runs what that claims (AG-81, AP-1
   const id = await bench.create(`insert into entries values ('late')`);
   await blocker.query('begin');
   await blocker.query('select from requests where id = $1 for update', [id]);
-  const agent = bench.start({ token: await bench.agentToken(), gateway: proxy, timings: { pollClaimsMs: 2000 } });
+  const agent = bench.start({ token: await bench.agentToken(), gateway: proxy, timings: { pollClaimsMs: 10_000 } });
   await eventually(async () => (await bench.calls.sql(lockWaits, [])).length > 0);
   const { length: before } = proxy.paths;
   agent.stop();

@@ -112,7 +112,7 @@ describe('the stream of events (CO-20)', () => {
 
   it('ends when the token expires', async () => {
     const token = await api.createUser('expi', { roles: ['requester'] });
-    await calls.sql(`update tokens set expires_at = clock_timestamp() + interval '2 seconds' where subject_id = 'expi'`);
+    await calls.sql(`update tokens set expires_at = clock_timestamp() + interval '5 seconds' where subject_id = 'expi'`);
     await (await follow(token)).ended;
   });
 

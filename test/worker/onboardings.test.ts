@@ -41,7 +41,7 @@ const expireNow = (id: string) =>
   worker.database.query('update slack_onboardings set expires_at = clock_timestamp() where id = $1', [id]);
 
 it('expires at its instant, once, with its event, its card and a message to the applicant (SL-45, AU-10)', async () => {
-  const id = await storedOnboarding(worker.database, { inMs: 700, slackUserId: 'U0EXPIRES' });
+  const id = await storedOnboarding(worker.database, { inMs: 3000, slackUserId: 'U0EXPIRES' });
   await worker.database.query(`insert into slack_cards (id, onboarding_id, channel) values (gen_random_uuid(), $1, '#db')`, [id]);
   await runs(id);
   expect(await handle(id).result()).toBe('expired');
