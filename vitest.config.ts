@@ -63,7 +63,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     teardownTimeout: 30_000,
     /** More than there are cores: a test waits for clocks and engines about as long as it computes. */
-    maxWorkers: process.env.SVC_TEST_PROOFS === 'full' ? 6 : 5,
+    maxWorkers: 5,
     projects: [
       project('tests', { include: [all], exclude: [...isolated, ...proofs] }),
       project('isolated', { include: isolated, isolate: true }),
