@@ -4,7 +4,7 @@ import { GatewayError } from '../domain/errors.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import type { Database, SingleWrite, Vouched } from './client.js';
 import { isRetryable, isUnavailable, isUnreachable } from './errors.js';
-import { openPool, type PoolOptions } from './pool.js';
+import { giveBack, openPool, type PoolOptions } from './pool.js';
 import { run } from './prepared.js';
 import { type Limited, noneOutgoing, present, transaction, type WriteOptions } from './transaction.js';
 import { hasWritten } from './transaction-name.js';
@@ -63,11 +63,11 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
   }
   try {
     const result = await databaseWithin(work(client), Math.max(1, deadline - performance.now()));
-    client.release(broken.has(client));
+    giveBack(client, broken.has(client));
     return result;
   } catch (error) {
     // A timed-out or broken connection never goes to the next caller.
-    client.release(isUnreachable(error) || broken.has(client));
+    giveBack(client, isUnreachable(error) || broken.has(client));
     throw unavailableIf(error);
   }
 }

@@ -49,6 +49,12 @@ export function openPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
+/** Ends the use of a connection. One that is lost is closed at once: the driver alone would close it when its statements have ended, if ever. */
+export function giveBack(client: pg.PoolClient, isLost: boolean): void {
+  if (isLost) client.connection.stream.destroy();
+  client.release(isLost);
+}
+
 /** A standby answers reads with what it has, which may lack commits that were acknowledged: it counts as unreachable until it is promoted (HT-112). */
 async function refuseStandby(client: pg.PoolClient): Promise<void> {
   const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"');

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { GatewayError } from '../domain/errors.js';
 import { databaseWithin } from './call-limit.js';
 import { isUnreachable } from './errors.js';
+import { giveBack } from './pool.js';
 
 /** How long a connection may be waited for (OP-70). */
 const connectMs = 3000;
@@ -34,7 +35,7 @@ export async function inSnapshot<T>(pool: pg.Pool, statementMs: number, work: (s
     return result;
   } catch (error) {
     // Whatever failed, this connection goes to nobody else: statements may still be on their way.
-    client?.release(true);
+    if (client) giveBack(client, true);
     throw isUnreachable(error)
       ? new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause: error })
       : error;
