@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { stopAfter } from '../lib/deadline.js';
 import { rowTypes } from './row-types.js';
 
 export interface PoolOptions {
@@ -40,7 +41,8 @@ export function openPool(options: PoolOptions): pg.Pool {
     // Statements of a transaction that do not depend on each other share a round trip.
     pipeline: true,
     types: rowTypes,
-    verify: (client, done) => void refuseStandby(client).then(() => done(), done),
+    // Not by `verify`: the pool would lose the connection for good if its caller gave up during the check.
+    onConnect: (client) => refuseStandby(client as pg.PoolClient, options.connectTimeoutMs),
   });
   // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
   pool.on('error', (error) => options.onPoolError?.(error));
@@ -55,8 +57,12 @@ export function giveBack(client: pg.PoolClient, isLost: boolean): void {
   client.release(isLost);
 }
 
-/** A standby answers reads with what it has, which may lack commits that were acknowledged: it counts as unreachable until it is promoted (HT-112). */
-async function refuseStandby(client: pg.PoolClient): Promise<void> {
-  const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"');
+/**
+ * A standby answers reads with what it has, which may lack commits that were acknowledged: it counts as unreachable until it is promoted (HT-112). So
+ * does a server that does not answer within `ms`.
+ */
+async function refuseStandby(client: pg.PoolClient, ms: number): Promise<void> {
+  const ask = () => client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"');
+  const { rows } = await stopAfter(ms, () => client.connection.stream.destroy(), ask);
   if (rows[0]?.isStandby) throw Object.assign(new Error('the server is a standby'), { code: cannotConnectNow });
 }

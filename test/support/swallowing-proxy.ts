@@ -6,9 +6,9 @@ export interface SwallowingProxy {
   up: boolean;
   /**
    * Asked about all that a client sends. After `drop` the answer of the server ends both sides and is not passed on. `hold` keeps
-   * the message from the server.
+   * the message from the server; a number is how many milliseconds later it gets it.
    */
-  onClientData: ((data: Buffer) => 'pass' | 'drop' | 'hold') | null;
+  onClientData: ((data: Buffer) => 'pass' | 'drop' | 'hold' | number) | null;
   /** Ends the present connections. */
   cut(): void;
   close(): Promise<void>;
@@ -32,7 +32,9 @@ export async function startSwallowingProxy(targetPort: number): Promise<Swallowi
       const how = proxy.onClientData?.(data as Buffer);
       if (how === 'hold') return;
       if (how === 'drop') swallow = true;
-      target.write(data as unknown as Uint8Array);
+      const pass = () => target.write(data as unknown as Uint8Array);
+      if (typeof how === 'number') setTimeout(pass, how);
+      else pass();
     });
     target.on('data', (data) => {
       if (!swallow) return client.write(data as unknown as Uint8Array);
