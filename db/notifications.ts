@@ -14,8 +14,10 @@ export const topic = {
   cancels: (agentId: string) => `c:${agentId}`,
   /** The answer to a preflight job. */
   preflight: (id: string) => `p:${id}`,
-  /** Something of an MCP session: a stream said something, a call or the session ended, an answer came. */
+  /** What its client does in an MCP session while calls run: it cancels one, answers a question, or ends the session. */
   mcp: (sessionId: string) => `m:${sessionId}`,
+  /** The stream of an MCP call has something new. Apart from the session's other calls, each of which would look for its end. */
+  mcpStream: (callId: string) => `s:${callId}`,
   /** A token of this user or agent was revoked, or its user changed. */
   credentials: (subjectId: string) => `k:${subjectId}`,
   outbox: 'outbox',

@@ -69,6 +69,6 @@ function progressTo({ services, flight, token }: { services: McpContext['service
     const event = `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`;
     const { replayBufferSize } = services.config().mcp;
     await addEvent(services.database, flight.key.id, event, replayBufferSize);
-    services.notifications.publish([topic.mcp(flight.key.sessionId)]);
+    services.notifications.publish([topic.mcpStream(flight.key.id)]);
   };
 }

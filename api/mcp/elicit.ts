@@ -26,7 +26,7 @@ export async function elicitReason(services: Services, call: HttpCall, flight: F
   const id = `elicit-${number}`;
   const message = JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: reasonQuestion });
   await addEvent(database, flight.key.id, message, replayBufferSize);
-  notifications.publish([topic.mcp(sessionId)]);
+  notifications.publish([topic.mcpStream(flight.key.id)]);
   const waiting = { ...call, signal: flight.signal };
   const wait = { topics: [topic.mcp(sessionId)], ms: elicitationTimeoutSecs * 1000 };
   const answer =

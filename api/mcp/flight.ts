@@ -95,7 +95,7 @@ async function endStream({ database, notifications, config }: Services, key: Mcp
   const { replayBufferSize: buffer } = config().mcp;
   const isEnd = await endCall(database, key.id, { response, buffer });
   // Readers are told in any case: this may be the second try of an end whose first one was stored.
-  notifications.publish([topic.mcp(key.sessionId)]);
+  notifications.publish([topic.mcpStream(key.id)]);
   if (!isEnd) await dropEnded(database, key.sessionId);
   return isEnd;
 }

@@ -30,7 +30,8 @@ export async function* streamOf(
 ): AsyncGenerator<string> {
   const { database, notifications, lifecycle } = services;
   const bell = createBell();
-  const releases = [notifications.subscribe(topic.mcp(key.sessionId), bell.ring), lifecycle.onDrain(bell.ring)];
+  const topics = [topic.mcpStream(key.id), topic.mcp(key.sessionId)];
+  const releases = [...topics.map((name) => notifications.subscribe(name, bell.ring)), lifecycle.onDrain(bell.ring)];
   let at = after;
   let saidAt = performance.now();
   let closeAt = Number.POSITIVE_INFINITY;
@@ -74,7 +75,7 @@ async function isAnsweredForDead(services: Services, key: McpCallKey, { dead, en
   const { replayBufferSize: buffer } = services.config().mcp;
   const end = { response: interruptedText(rpcId), buffer, who: 'dead' } as const;
   await limitDatabaseWork(databaseMs, () => endCall(services.database, key.id, end));
-  services.notifications.publish([topic.mcp(key.sessionId)]);
+  services.notifications.publish([topic.mcpStream(key.id)]);
   return true;
 }
 

@@ -103,7 +103,7 @@ describe('a stream (MC-22)', () => {
        update mcp_calls set last_seq = $2 where id = $1`,
       [call!.id, events, eventBytes],
     );
-    api.services.notifications.publish([topic.mcp(session['mcp-session-id']!)]);
+    api.services.notifications.publish([topic.mcpStream(call!.id)]);
     const told = performance.now();
     const others = mcpCalls(api, tokens.approver);
     let served = 0;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
@@ -50,6 +50,22 @@ describe('a stream (MC-22)', () => {
     expect(events.map((event) => event.id.split(':')[1])).toEqual(['2', '3']);
     expect(events[0]?.data).toMatchObject(progress(2));
     expect(events[1]?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'approved' } } });
+  });
+
+  it('has no other call of its session look whether it goes on: only a cancel or the end of the session does', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const waiting = await mcp.stream(wait(1, id), session);
+    await waiting.next();
+    const query = vi.spyOn(api.services.database, 'query');
+    const looks = () => query.mock.calls.filter(([text]) => text.includes('from mcp_calls where id = $1 and ended_at is null'));
+    for (const n of [2, 3, 4]) await (await mcp.stream({ id: n, ...draft }, session)).rest();
+    expect(looks()).toEqual([]);
+    await mcp.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9 } }, session);
+    expect(looks()).toHaveLength(1);
+    query.mockRestore();
+    await calls.act(tokens.dba, id, 'reject');
+    expect(await waiting.rest()).toHaveLength(1);
   });
 
   it('says every few seconds that its process is alive (MC-24), not at each call of its session', async () => {
