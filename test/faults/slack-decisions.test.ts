@@ -337,7 +337,7 @@ describe('a modal', () => {
 });
 
 describe('many submissions of one modal at once', () => {
-  const rounds = share(3, 30);
+  const rounds = share(3, 15);
 
   it('make one approval, one request, one dispatch (SL-I6, SL-14)', async () => {
     for (let round = 0; round < rounds; round += 1) {

@@ -8,7 +8,7 @@ import type { Inputs } from '../support/slack/people.js';
 import { temporalAddress } from '../support/temporal.js';
 import { type SlackSystem, startSlackSystem } from './slack-system.js';
 
-const rounds = share(2, 20);
+const rounds = share(2, 10);
 /** The free plan has no room for all who ask. */
 const { key, publicKey } = licenseFor(Date.parse('2099-01-01'), { limits: { max_users: null } });
 const license = `[license]

@@ -10,7 +10,7 @@ import { expectStatus, patientCalls } from './calls.js';
 import { type SlackSystem, startSlackSystem } from './slack-system.js';
 
 /** Each meets another trouble. */
-const rounds = share(7, 42);
+const rounds = share(7, 21);
 const channels = ['#db-approvals', '#audit'];
 const toml = `${shopToml}
 [[notification_policies]]
@@ -162,7 +162,7 @@ describe('cards in Slack', { shuffle: false }, () => {
     for (const { request } of await toldRows()) repeatable.add(request);
     const calls = patientCalls(slack.system);
     const kills: number[] = [];
-    const requests = share(8, 80);
+    const requests = share(8, 30);
     const playing = (async () => {
       for (let n = 0; n < requests; n += 1) {
         const id = await calls.create(`killed-${n}`, 'production');
