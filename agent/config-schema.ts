@@ -110,7 +110,7 @@ export const agentToml = z.strictObject({
     .strictObject({
       enabled: z.boolean().default(true).describe('reports what the tables look like'),
       sync_on_startup: z.boolean().default(true).describe('also at the start'),
-      interval_secs: seconds(3600).describe('and every so often; 0 = only after changes and when the gateway asks'),
+      interval_secs: seconds(3600).describe('seconds between two reports; 0 = only after changes and when the gateway asks'),
     })
     .prefault({}),
   probes: z

@@ -45,7 +45,7 @@ export async function runReload(file: string, variables: Variables, say: Say, wi
   const [record] = found;
   if (record) return tell(record, say);
   if (!isAgent(pid)) return fail(`process ${pid} ended before its reload did`);
-  return fail(`process ${pid} did not tell how its reload ended within ${withinMs / 1000} s; its log does`);
+  return fail(`process ${pid} did not report the result of its reload within ${withinMs / 1000} s; see its log`);
 }
 
 function tell({ pid, outcome, errors, warnings, ...databases }: ReloadRecord, { out, err }: Say): number {

@@ -89,7 +89,7 @@ function defineServer(program: Command, choose: Choose): void {
   server
     .addOption(configOption())
     .option('--listen <addr>', 'host:port, instead of server.listen')
-    .option('--force-bootstrap', 'create new bootstrap tokens')
+    .option('--force-bootstrap', 'revoke the bootstrap tokens and create new ones')
     .action(({ config, listen, forceBootstrap }: ServerOptions) =>
       choose(async () => {
         const { runServer } = await import('../api/main.js');
@@ -111,7 +111,7 @@ function defineKeys(server: Command, choose: Choose): void {
   const keys = define(server, 'keys', 'manage the signing keys of execution tokens and of the audit log');
   defineKeyCommand(keys, choose, 'list', () => ({ verb: 'list' })).description('list all keys and their status');
   defineKeyCommand(keys, choose, 'rotate', (_, { overlap, now }) => ({ verb: 'rotate', overlapSecs: overlap, now: now === true }))
-    .description('publish a new key that takes over in 10 minutes')
+    .description('publish a new key that takes over in 10 minutes; one of the audit log takes over at once')
     .addOption(overlapOption())
     .option('--now', 'take over at once');
   defineKeyCommand(keys, choose, 'revoke <key_id>', (keyId) => ({ verb: 'revoke', keyId })).description('revoke a key at once');

@@ -110,7 +110,7 @@ export const collectorUrl = told((text) => {
 export const webhookSecret = told((text) => {
   const isMalformed = text.startsWith('whsec_') && webhookKey(text) === null;
   return isMalformed ? 'must have base64 of 24 to 64 bytes after whsec_' : null;
-}, 'at least 16 characters, or `whsec_` and base64 of 24 to 64 bytes');
+}, '`whsec_` and base64 of 24 to 64 bytes, or a text; one shorter than 16 characters gives a warning');
 
 function parseHttp(text: string): URL | null {
   if (!/^https?:\/\/[^\s]+$/i.test(text) || !URL.canParse(text)) return null;

@@ -45,7 +45,7 @@ const filterParams = {
   operation: choiceParam(OPERATIONS, 'Only events of requests of this operation.'),
   request_id: textParam('Only events about this request.', { format: 'uuid' }),
   since: instantParam('Only events from this time on.'),
-  until: instantParam('Only events before this time.'),
+  until: instantParam('Only events up to this time, which is included.'),
 };
 
 /** The roles that let the caller read events, each those of its pairs. */

@@ -92,7 +92,7 @@ export const user = named('User', 'A user.', {
   status,
   source: z.enum(['api', 'oidc', 'slack', 'bootstrap']).meta({ description: 'Where the user came from.' }),
   slack_user_id: slackUserId,
-  last_seen_at: instant('When the user called last.').nullable(),
+  last_seen_at: instant('When the user last called with an ID token of the identity provider.').nullable(),
   created_at: instant('When the user was made.'),
   updated_at: instant('When the user was last changed.'),
 });

@@ -32,7 +32,8 @@ export async function init(context: Context, _: readonly string[], options: Init
       },
     );
   if (!dryRun) write(folder, written, force);
-  const data = { dry_run: dryRun, files: written.map(({ path }) => path) };
+  const texts = Object.fromEntries(written.map(({ path, text }) => [path, text]));
+  const data = { dry_run: dryRun, files: Object.keys(texts), ...(dryRun ? { texts } : {}) };
   return {
     data: JSON.stringify(data),
     human: () => written.map(({ path, text }) => (dryRun ? `--- ${path}\n${text}` : `wrote ${path}\n`)).join(''),
@@ -64,7 +65,7 @@ const nextSteps = (folder: string) => {
   5. Set the variables that ${inFolder('agent.toml')} reads, such as SHOP_DEVELOPMENT_URL.
      svc-agent --config ${inFolder('agent.toml')}
   6. svc trust
-     svc user add adds those who ask and those who approve. svc.toml has the administrator's token,
+     Add requesters and approvers with svc user add. svc.toml has the administrator's token,
      which the first start of the server writes to ${inFolder(join('state', 'admin-token'))}.
 svc doctor says what does not work yet; svc doctor --agent ${inFolder('agent.toml')} does the same for the agent.`;
 };

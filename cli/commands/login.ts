@@ -88,7 +88,7 @@ async function askServer(context: Context, made: StoredLogin, keepIt: () => Prom
     if (['network_error', 'server_error', 'service.unavailable'].includes(code)) {
       await keepIt();
       throw new CommandFailure(code, message, {
-        hint: 'the login is kept, only the server could not be asked: svc whoami',
+        hint: 'your login was saved, but the server could not be reached; try: svc whoami',
         reason,
         exit,
       });

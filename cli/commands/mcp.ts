@@ -14,7 +14,8 @@ const closeMs = 1_500;
 /** `svc mcp`: MCP on standard input and output, until the input ends (CL-47 to CL-49). */
 export async function runMcp(context: Context): Promise<Answer> {
   const { terminal, output, what } = context;
-  if (output.mode !== 'human') throw failure('usage', `${what}: standard output belongs to MCP, so there is no --format`);
+  if (output.mode !== 'human')
+    throw failure('usage', `${what}: standard output belongs to MCP, so there is no --json or --format`);
   await greet(context);
   const stuck = new AbortController();
   const { signal, release } = anySignal([context.signal, stuck.signal]);

@@ -17,7 +17,7 @@ import { type ExecuteOptions, readStatement } from './execute.js';
  */
 export async function shell(context: Context, _: readonly string[], options: ExecuteOptions): Promise<Answer> {
   const { output, terminal, what } = context;
-  if (output.mode !== 'human') throw failure('usage', `${what}: it takes no --format; use svc execute`);
+  if (output.mode !== 'human') throw failure('usage', `${what}: it takes no --json or --format; use svc execute`);
   const database = databaseName(context.layers(), context.options);
   const environment = environmentName(context.layers(), context.options);
   const place = { database, environment };

@@ -11,12 +11,12 @@ export function defineAdministration(program: Command, bind: Bind): void {
   defineIdentity(program, bind);
 }
 
-const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
+const sinceHelp = '7d, 12h or 30m ago, 2026-05-01 or an RFC 3339 time';
 
 function defineAudit(program: Command, bind: Bind): void {
   const audit = program.command('audit').description('read, export and verify the audit log');
   const list = addAuditFilters(audit.command('list', { isDefault: true }).description('list audit events, newest first'))
-    .option('--limit <n>', 'how many to show', wholeNumber)
+    .option('--limit <n>', 'how many to show, at most 200 (default: 50)', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber)
     .option('--verify', 'the same as audit verify')
     .addOption(resultFormatOption());
@@ -45,8 +45,8 @@ const addAuditFilters = (command: Command): Command =>
     .addOption(new Option('--category <name>', 'only this category').choices([...eventCategories]))
     .addOption(new Option('--outcome <name>', 'only this outcome').choices([...eventOutcomes]))
     .option('--request <id>', 'only this request')
-    .option('--since <when>', whenHelp)
-    .option('--until <when>', whenHelp);
+    .option('--since <when>', sinceHelp)
+    .option('--until <when>', sinceHelp);
 
 function defineToken(program: Command, bind: Bind): void {
   const token = program.command('token').description('manage API tokens');
@@ -65,7 +65,7 @@ function defineToken(program: Command, bind: Bind): void {
     .option('--scope-roles <a,b>', 'limit the token to these roles', nameList)
     .option('--no-scope-ceiling', 'no limit on roles (agent tokens only)')
     .option('--name <text>', 'a label')
-    .option('--expires <when>', whenHelp);
+    .option('--expires <when>', 'in 7d, 12h or 30m, on 2026-05-01 or at an RFC 3339 time (default: never)');
   bind(create, async () => (await import('../commands/token.js')).createToken);
   const list = token
     .command('list')

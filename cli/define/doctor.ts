@@ -7,8 +7,8 @@ export function defineDoctor(program: Command, bind: Bind): void {
     .command('doctor')
     .description('check the set-up: what is wrong, and what to do next')
     .option('--agent <file>', 'check an agent.toml instead: the gateway, its databases, markers')
-    .option('--server <file>', 'check a server.toml instead; asks nobody')
-    .option('--timeout <secs>', 'how long each look may take, 1 to 60', secondsOfLook, 5);
+    .option('--server <file>', 'check a server.toml instead, without connecting to anything')
+    .option('--timeout <secs>', 'time limit for each check in seconds, 1 to 60', secondsOfLook, 5);
   bind(command, async () => (await import('../commands/doctor.js')).doctor);
 }
 

@@ -12,7 +12,7 @@ export function defineRequest(program: Command, bind: Bind): void {
     .option('--user <id>', 'only requests of this user')
     .option('--pending-for-me', 'only requests that you can approve now')
     .option('--decided-by-me', 'only requests that you approved or rejected')
-    .option('--limit <n>', 'how many to show', wholeNumber)
+    .option('--limit <n>', 'how many to show, at most 100 (default: 50)', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber);
   bind(list, async () => (await import('../commands/request-list.js')).listRequests);
   defineSights(request, bind);
@@ -50,7 +50,7 @@ function defineRuns(request: Command, bind: Bind): void {
   const wait = request
     .command('wait')
     .description('wait until a request ends, then show the result')
-    .argument('<id>', idHelp)
+    .argument('<id>', 'request id, or its first characters (at least 4; 8 with --resume)')
     .addOption(timeoutOption())
     .option('--resume', 'run it as soon as it is approved')
     .addOption(outputOption())
@@ -94,19 +94,19 @@ function defineResults(request: Command, bind: Bind): void {
     .argument('<id>', idHelp)
     .option('--execution <id>', 'show this run instead of the latest')
     .option('--list', 'list the runs instead')
-    .option('--limit <n>', 'with --list: how many to show', wholeNumber)
+    .option('--limit <n>', 'with --list: how many to show, at most 100 (default: 20)', wholeNumber)
     .addOption(outputOption())
     .addOption(resultFormatOption());
   bind(result, async () => (await import('../commands/request-run.js')).requestResult);
   const results = request
     .command('results')
     .description('list the stored results that you can read, newest first')
-    .option('--limit <n>', 'how many to show', wholeNumber);
+    .option('--limit <n>', 'how many to show, at most 100 (default: 50)', wholeNumber);
   bind(results, async () => (await import('../commands/request-results.js')).listResults);
   const executions = request
     .command('executions')
     .description('list the runs of a request, newest first')
     .argument('<id>', idHelp)
-    .option('--limit <n>', 'how many to show', wholeNumber);
+    .option('--limit <n>', 'how many to show, at most 100 (default: 20)', wholeNumber);
   bind(executions, async () => (await import('../commands/request-run.js')).requestExecutions);
 }

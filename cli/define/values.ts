@@ -85,7 +85,7 @@ export function addCommonOptions(command: Command): Command {
     .addOption(timeoutOption())
     .option('--ask', 'require approval, even if the policy would approve it automatically')
     .option('--no-result-store', 'do not store the result')
-    .option('--share-with <id...>', 'who else may see the request and its result')
+    .option('--share-with <id...>', 'who else may see the request and its result: user ids, group:NAME, role:NAME')
     .option('--ticket <text>', 'ticket number or link, recorded with the request')
     .option('--repo <text>', 'repository, recorded with the request');
 }

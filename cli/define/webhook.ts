@@ -32,7 +32,7 @@ function defineDeliveries(webhook: Command, bind: Bind): void {
     .addOption(new Option('--status <status>', 'only this status').choices([...statuses]))
     .option('--webhook <id>', 'only deliveries to this webhook')
     .addOption(new Option('--event <name>', 'only this event, such as step.approved').choices(Object.keys(notificationEvents)))
-    .option('--limit <n>', 'how many to show', wholeNumber)
+    .option('--limit <n>', 'how many to show, at most 100 (default: 50)', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber);
   bind(deliveries, async () => (await import('../commands/webhook-deliveries.js')).listDeliveries);
   const redeliver = webhook

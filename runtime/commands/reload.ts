@@ -31,7 +31,7 @@ export async function runReload(options: ReloadCommandOptions, say: Say = standa
   process.kill(pid, 'SIGHUP');
   const record = await nextRecord(stateDir, pid, askedAt, withinMs);
   if (record === null)
-    return sayAll(say, [`${file}: process ${pid} did not tell how the reload ended within ${withinMs / 1000} s; its log does`]);
+    return sayAll(say, [`${file}: process ${pid} did not report the result of the reload within ${withinMs / 1000} s; see its log`]);
   return tell(record, say);
 }
 

@@ -290,7 +290,7 @@ describe('audit', () => {
       event_category: 'approval',
       event_type: 'request.approved',
       since: '2026-05-10T00:00:00.000Z',
-      until: '2026-05-09T23:59:59Z',
+      until: '2026-05-09T23:59:59.999999Z',
       database: 'app',
     });
   });

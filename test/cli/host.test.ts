@@ -45,13 +45,21 @@ describe('commands of the gateway host (CL-60)', () => {
     ];
     const bad = ['server', 'reload', '--bogus'];
     for (const words of [...commands, bad]) {
-      const [json, quiet] = [run(...words, '--json'), run(...words, '--format', 'quiet')];
+      const [json, quiet] = [run(...words, '--json'), run('--format', 'quiet', ...words)];
       expect([words, quiet.stderr, json.stdout]).toEqual([words, '', quiet.stdout]);
       const { ok, error } = JSON.parse(json.stdout);
       expect([words, json.stdout.split('\n').length, ok]).toEqual([words, 2, json.status === 0]);
       expect([words, quiet.status, error?.code]).toEqual(
         words === commands[0] ? [words, 0, undefined] : [words, words === bad ? 2 : 1, words === bad ? 'usage' : 'host_error'],
       );
+    }
+  });
+
+  it('are helped by svc help as by their own --help, as those of the client are', { timeout: 120_000 }, () => {
+    for (const words of [['server'], ['server', 'keys', 'rotate'], ['config', 'check'], ['migrate', 'up']]) {
+      const help = run('help', ...words);
+      expect([help.status, help.stdout]).toEqual([0, run(...words, '--help').stdout]);
+      expect(help.stdout).toContain(`Usage: svc ${words.join(' ')} `);
     }
   });
 

@@ -63,7 +63,9 @@ describe('svc init (cli.md section 6)', () => {
     expect(shown.code).toBe(0);
     expect(shown.stdout).toContain('--- server.toml\n# The gateway');
     const json = await runSvc(['init', '--dry-run', '--json'], { directory });
-    expect(JSON.parse(json.stdout).data).toEqual({ dry_run: true, files: ['svc.toml', 'server.toml', 'agent.toml'] });
+    const { texts, ...data } = JSON.parse(json.stdout).data;
+    expect(data).toEqual({ dry_run: true, files: ['svc.toml', 'server.toml', 'agent.toml'] });
+    expect(shown.stdout).toBe(data.files.map((path: string) => `--- ${path}\n${texts[path]}`).join(''));
     expect(readdirSync(directory)).toEqual([]);
   });
 
