@@ -12,8 +12,8 @@ import { loadPasswords } from '../dev/passwords.js';
 import { freePort } from '../dev/ports.js';
 import type { PostgresServer } from '../dev/postgres.js';
 import { createReport } from '../dev/report.js';
-import { awaitSchemas } from '../dev/schemas.js';
 import { createSession, type Session } from '../dev/session.js';
+import { awaitSnapshots } from '../dev/snapshots.js';
 import { prepareUsers, userToken } from '../dev/users.js';
 import { waitFor } from '../dev/wait-for.js';
 import { sleep } from '../lib/sleep.js';
@@ -119,7 +119,7 @@ async function startParts(session: Session, layout: Layout, { profileFolder, own
   const plan = traces ? await withTraces(own, layout.data, session) : own;
   await addGateway(session, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
   await prepareUsers(layout, plan.serverUrl);
-  if (!ownAgents) await awaitSchemas(layout, plan.serverUrl, session.signal, report);
+  if (!ownAgents) await awaitSnapshots(layout, plan.serverUrl, session.signal, report);
   const { serverUrl, serverConfig } = plan;
   return { postgres, databaseUrl, temporalAddress: temporal.address, serverUrl, serverConfig, plan, agent: demo.agent! };
 }

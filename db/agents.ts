@@ -28,7 +28,7 @@ export interface AgentReport {
 /** After any sync, successful or not, a snapshot is not asked for again for this long. */
 const settledSecs = 300;
 
-export interface StaleSchema extends Pair {
+export interface StaleSnapshot extends Pair {
   /** The last sync, whatever its result; null before the first. */
   syncedAt: string | null;
 }
@@ -62,7 +62,7 @@ export interface PollQuestions {
 }
 
 export interface PollAnswers {
-  stale: StaleSchema[];
+  stale: StaleSnapshot[];
   cancelled: string[];
   unheld: (Pair & { answer: string })[];
 }

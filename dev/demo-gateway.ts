@@ -7,8 +7,8 @@ import type { Layout } from './layout.js';
 import { loadPasswords } from './passwords.js';
 import type { Stage } from './play.js';
 import type { Report } from './report.js';
-import { awaitSchemas } from './schemas.js';
 import type { Session } from './session.js';
+import { awaitSnapshots } from './snapshots.js';
 import { prepareUsers, writeLoginConfig } from './users.js';
 
 export interface DemoPorts {
@@ -30,7 +30,7 @@ export async function startDemo(session: Session, layout: Layout, ports: DemoPor
   const plan = await planDemo(layout, { apiPort: ports.api, postgres, passwords, databaseUrl, temporal, identity });
   await addGateway(session, layout, plan, report);
   await prepareUsers(layout, plan.serverUrl);
-  await awaitSchemas(layout, plan.serverUrl, session.signal, report);
+  await awaitSnapshots(layout, plan.serverUrl, session.signal, report);
   if (identity !== null) writeLoginConfig(layout, plan.serverUrl, identity);
   const { serverUrl } = plan;
   return { layout, serverUrl, uiUrl: temporal.uiUrl, signal: session.signal, report, people: identity?.people ?? [] };

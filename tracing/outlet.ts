@@ -56,7 +56,7 @@ export class Outlet implements SpanExporter {
       done(result);
     };
     const timer = setTimeout(() => {
-      end({ code: outcome.failed, error: new Error('no answer in time') });
+      end({ code: outcome.failed, error: new NoAnswerInTime('no answer in time') });
       this.#agent.destroy();
     }, this.#options.limits.exportMs);
     this.#exporter.export(spans, end);
@@ -87,6 +87,8 @@ export class Outlet implements SpanExporter {
   }
 }
 
+class NoAnswerInTime extends Error {}
+
 /** As other programs read `OTEL_EXPORTER_OTLP_ENDPOINT`: the path of traces follows the address of the collector. */
 function tracesUrl(endpoint: string): string {
   const base = endpoint.replace(/\/+$/, '');
@@ -98,5 +100,5 @@ function whyOf(error: Error | undefined): string {
   const { code } = (error ?? {}) as { code?: unknown };
   if (typeof code === 'number') return `status ${code}`;
   if (typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code)) return code;
-  return error?.message === 'no answer in time' ? error.message : 'not accepted';
+  return error instanceof NoAnswerInTime ? error.message : 'not accepted';
 }

@@ -12,7 +12,7 @@ import type { CancelWatch, ToldCancels } from './cancels.js';
 import { isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
-import type { SchemaAsks, takeAsks } from './snapshot-asks.js';
+import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
 import { takePlace, type WaitingPolls } from './waiting-polls.js';
 
 export type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
@@ -20,7 +20,7 @@ export type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
 /** What this process remembers of polls. */
 export interface PollMemory {
   waiting: WaitingPolls;
-  asks: SchemaAsks;
+  asks: SnapshotAsks;
   told: ToldCancels;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
@@ -33,8 +33,8 @@ export interface PollMemory {
 
 /** What the record of the poll brings. Its answer does not wait then. */
 export interface Told {
-  /** Schemas that the agent must send. */
-  schemas: ReturnType<typeof takeAsks>;
+  /** Pairs whose snapshot the agent must send. */
+  snapshots: ReturnType<typeof takeAsks>;
   /** Answers of claims that it did not get. */
   lost: string[];
 }
@@ -76,8 +76,8 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
       if (!sameScopes(now, call.caller)) return nothingOffered;
       const found = { wanted, work, claimUntil: started + memory.claimWithinMs, signal: waiter.signal };
       const all = await offerOrClaim(call, services, waiting, found);
-      // An agent that must send a schema, or that lost a claim, gets its answer immediately.
-      if (!isEmpty(all) || told.schemas.length + told.lost.length > 0) return all;
+      // An agent that must send a snapshot, or that lost a claim, is answered immediately.
+      if (!isEmpty(all) || told.snapshots.length + told.lost.length > 0) return all;
       if (!woken && waitMs > 0) leave = takePlace(memory.waiting, call.caller.id, () => ended.abort());
       return null;
     });

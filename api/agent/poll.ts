@@ -10,7 +10,7 @@ import { agentOf } from './caller.js';
 import { type CancelWatch, watchCancels } from './cancels.js';
 import { lostClaims } from './poll-claims.js';
 import { type PollCall, type PollMemory, type Told, waitForOffer } from './poll-wait.js';
-import { takeAsks, wantedSchemas } from './snapshot-asks.js';
+import { takeAsks, wantedSnapshots } from './snapshot-asks.js';
 
 /** `POST /api/agent/poll` (AG-12 to AG-26): records what the agent reports, then offers jobs, waiting for one if the agent asks for it. */
 export async function pollJobs(call: PollCall, services: Services, memory: PollMemory) {
@@ -29,24 +29,24 @@ async function answerPoll(call: PollCall, services: Services, memory: PollMemory
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
-  const told: Told = { schemas: [], lost: [] };
+  const told: Told = { snapshots: [], lost: [] };
   const begin = async (look?: (db: Vouched) => Promise<Work>) => {
     const [known, work] = await record(call, services, report, look);
     cancels.found(known.cancelled);
-    if (!none) told.schemas = takeAsks(memory.asks, known.stale, performance.now());
+    if (!none) told.snapshots = takeAsks(memory.asks, known.stale, performance.now());
     // A draining agent or server gets these too: nobody else can end them.
     if (!upgradeRequired) told.lost = lostClaims(known, report);
     return work;
   };
   const offered = await waitForOffer(call, services, { report, none, memory, cancels, told, begin });
-  const { jobs, claims, dryRuns, preflights, cancelled, lost, schemas } = { ...offered, ...told };
+  const { jobs, claims, dryRuns, preflights, cancelled, lost, snapshots } = { ...offered, ...told };
   return {
     jobs,
     claims: [...lost, ...claims].map((answer) => JSON.parse(answer)),
     dry_run_jobs: dryRuns,
     preflight_jobs: preflights.map((job) => ({ ...job, expires_at: iso(job.expires_at) })),
     cancelled,
-    schema_sync: schemas,
+    schema_sync: snapshots,
     refused_scopes: refused.map(({ database, environment }) => ({ database, environment })),
     server_version: services.version,
     min_agent_version: minVersion,
@@ -80,7 +80,7 @@ async function record(
   report: AgentReport,
   look: (db: Vouched) => Promise<Work> = async () => nothingThere,
 ): Promise<[PollAnswers, Work]> {
-  const questions = { wanted: wantedSchemas(call.generation, report), holding: call.body.holding, claims: call.body.claim };
+  const questions = { wanted: wantedSnapshots(call.generation, report), holding: call.body.holding, claims: call.body.claim };
   const both = (db: Vouched) => Promise.all([updateAgent(db, report, questions), look(db)]);
   const [known, work] = await services.database.together(both);
   if (known !== null) return [known, work];

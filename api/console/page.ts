@@ -4,40 +4,26 @@ import type { Services } from '../context.js';
 import { empty, Reply } from '../http/reply.js';
 import { type ConsoleFile, type ConsoleFiles, formOf } from './files.js';
 
-const off = [
-  ...['accelerometer', 'autoplay', 'bluetooth', 'camera', 'clipboard-read', 'display-capture', 'encrypted-media', 'fullscreen'],
-  ...[
-    'gamepad',
-    'geolocation',
-    'gyroscope',
-    'hid',
-    'idle-detection',
-    'local-fonts',
-    'magnetometer',
-    'microphone',
-    'midi',
-    'payment',
-  ],
-  ...['picture-in-picture', 'publickey-credentials-create', 'publickey-credentials-get', 'screen-wake-lock', 'serial', 'usb'],
-  ...['web-share', 'window-management', 'xr-spatial-tracking'],
-];
+/** What browsers let a page do unless it forbids it, and the console never does. */
+const off = `
+  accelerometer autoplay bluetooth camera clipboard-read display-capture encrypted-media fullscreen gamepad
+  geolocation gyroscope hid idle-detection local-fonts magnetometer microphone midi payment picture-in-picture
+  publickey-credentials-create publickey-credentials-get screen-wake-lock serial usb web-share window-management
+  xr-spatial-tracking
+`;
 
 const policy = [
-  ...[
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-  ],
-  ...[
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ],
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ];
 
 /** Of everything below `/console` (CO-2). */
@@ -45,7 +31,11 @@ export const pageHeaders = {
   'Content-Security-Policy': policy.join('; '),
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
-  'Permissions-Policy': off.map((feature) => `${feature}=()`).join(', '),
+  'Permissions-Policy': off
+    .trim()
+    .split(/\s+/)
+    .map((feature) => `${feature}=()`)
+    .join(', '),
 };
 
 const missing = () => refusal('route.not_found', 'no such path');

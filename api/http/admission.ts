@@ -51,7 +51,7 @@ export async function admit(
   if (call.open) return stranger;
   const who = await authenticated(authenticate, sender, call.generation, call.ahead?.send);
   sender.checkSite();
-  checkFence(who.caller, call.segments);
+  checkPathKind(who.caller, call.segments);
   return who;
 }
 
@@ -68,8 +68,8 @@ export async function authenticated(
   return who;
 }
 
-/** HT-11: agents and users have separate paths. */
-function checkFence(caller: Caller, segments: readonly (string | null)[]): void {
+/** HT-11: agents may call only agent paths, users only the others. */
+function checkPathKind(caller: Caller, segments: readonly (string | null)[]): void {
   const forAgents =
     segments[0] === 'api' &&
     (segments.length > 2 ? segments[1] === 'agent' : segments.length === 2 && segments[1] === 'public-key');

@@ -17,7 +17,7 @@ import type { Dialect } from '../../domain/statement.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
-import type { Accepted } from '../requests/judgement.js';
+import type { Accepted } from '../requests/assessment.js';
 import type { PreflightCall } from './schemas.js';
 
 /** `plan` is JSON text as the agent sent it. */

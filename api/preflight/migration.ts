@@ -3,7 +3,7 @@ import type { Dialect } from '../../domain/statement.js';
 import { decideAutoApproval, matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import { appliedOf } from '../requests/applied.js';
-import { classifyBundle, mayMigrate } from '../requests/migration-judgement.js';
+import { classifyBundle, mayMigrate } from '../requests/migration-assessment.js';
 import { parserWords } from '../requests/parser-words.js';
 import type { PreflightCall } from './schemas.js';
 

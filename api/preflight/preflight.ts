@@ -10,7 +10,7 @@ import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import { unknownFieldWarnings, warned } from '../http/unknown-fields.js';
 import { approverWarnings } from '../requests/approver-warnings.js';
-import { type Accepted, classifyText, type Judgement, judgeAccepted, maySubmit } from '../requests/judgement.js';
+import { type Accepted, type Assessment, assessAccepted, classifyText, maySubmit } from '../requests/assessment.js';
 import { notRegistered } from '../requests/not-registered.js';
 import { pairDialect, registered } from '../requests/pair.js';
 import { parserWords } from '../requests/parser-words.js';
@@ -41,18 +41,18 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   }
   if (body.operation != null && body.operation !== verdict.operation)
     throw invalid(`the text is ${verdict.operation}`, 'body.operation');
-  const judged = judgeAccepted(generation, { ...body, dialect }, verdict, known);
-  if (judged.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
-  const found = preflightAnswer(factsOf(call, verdict, { ...judged, matched: judged.matched }));
-  const impact = await findImpact(call, services, { verdict, dialect }, judged.matched);
+  const assessed = assessAccepted(generation, { ...body, dialect }, verdict, known);
+  if (assessed.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
+  const found = preflightAnswer(factsOf(call, verdict, { ...assessed, matched: assessed.matched }));
+  const impact = await findImpact(call, services, { verdict, dialect }, assessed.matched);
   return limitDatabaseWork(afterWaitMs, () => answer(call, services, found, impact));
 }
 
 const skipped: Impact = { status: 'skipped' };
 const noWorkflow = 'no workflow matches this database, environment and operation';
 
-function factsOf({ caller, actor, body }: PreflightCall, verdict: Accepted, judged: Judgement & { matched: object }) {
-  const { matched: workflow, review, risk } = judged;
+function factsOf({ caller, actor, body }: PreflightCall, verdict: Accepted, assessed: Assessment & { matched: object }) {
+  const { matched: workflow, review, risk } = assessed;
   const emergency = { emergency: true, allowDdl: review.blocked };
   return {
     classified: { ...verdict, statements: verdict.statements.length },
@@ -62,7 +62,7 @@ function factsOf({ caller, actor, body }: PreflightCall, verdict: Accepted, judg
     approval: decideAutoApproval(workflow.autoApprove, risk.level, {
       emergency: false,
       requireApproval: false,
-      bounded: judged.bounded,
+      bounded: assessed.bounded,
       channel: actor.channel,
     }),
     canSubmit: maySubmit(caller, body, verdict, { emergency: false, allowDdl: false }),

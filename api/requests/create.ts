@@ -27,12 +27,12 @@ import { refuseAboveBacklog } from './backlog.js';
 import { checkFlags } from './check-flags.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { type Existing, findExisting } from './key-lines.js';
-import { judgeMigrationDetail } from './migration-detail.js';
+import { assessMigrationDetail } from './migration-detail.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
 import { pairDialect, registered } from './pair.js';
 import { auditTexts } from './redaction.js';
-import { judgeSqlDetail } from './sql-detail.js';
+import { assessSqlDetail } from './sql-detail.js';
 
 /** What a creation needs of a call, whichever way it came. */
 export type CreateCall = Pick<
@@ -96,16 +96,16 @@ async function judgeCreation(
   const { generation, caller, actor } = call;
   if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
   const dialect = await pairDialect(services.database, generation, input);
-  const judge = input.asked.startsWith('migrate_') ? judgeMigrationDetail : judgeSqlDetail;
-  const judged = await judge(call, services, input, dialect);
+  const assess = input.asked.startsWith('migrate_') ? assessMigrationDetail : assessSqlDetail;
+  const assessed = await assess(call, services, input, dialect);
   refuseBeyondPlan(services, generation, input);
-  checkPolicy(input, judged);
-  const { operation } = judged;
+  checkPolicy(input, assessed);
+  const { operation } = assessed;
   const { revision: policyRevision } = generation;
-  const policyVersions = await versionsOf(services, generation, judged);
+  const policyVersions = await versionsOf(services, generation, assessed);
   return {
-    ...judged,
-    ...auditTexts(services, { ...judged, detail: input.detail }),
+    ...assessed,
+    ...auditTexts(services, { ...assessed, detail: input.detail }),
     id: randomUUID(),
     input: { ...input, metadata: shownMetadata(input, actor) },
     actor,

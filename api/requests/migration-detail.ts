@@ -3,14 +3,14 @@ import { lacking } from '../../domain/lacking.js';
 import { checkStatusDetail, readRepair } from '../../domain/migration/detail.js';
 import { migrationSummary, toldDirectory } from '../../domain/migration/summary.js';
 import { shownReview } from '../../domain/request/context.js';
-import type { CreationInput, JudgedDetail } from '../../domain/request/new-request.js';
+import type { AssessedDetail, CreationInput } from '../../domain/request/new-request.js';
 import { assessRisk } from '../../domain/risk.js';
 import type { Dialect } from '../../domain/statement.js';
 import { matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
-import { classifyBundle, missingForMigration } from './migration-judgement.js';
+import { classifyBundle, missingForMigration } from './migration-assessment.js';
 import { parserWords } from './parser-words.js';
 import { passage } from './passage.js';
 
@@ -20,12 +20,12 @@ type DetailCall = Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' 
  * The detail of `migrate_*`. A breach of MI-14 to MI-17 or AP-22 is 400, with the path of the offending value in the hint. So is a text
  * that the review blocks (HD-95).
  */
-export async function judgeMigrationDetail(
+export async function assessMigrationDetail(
   call: DetailCall,
   services: Services,
   input: CreationInput,
   dialect: Dialect | null,
-): Promise<JudgedDetail> {
+): Promise<AssessedDetail> {
   const { asked: operation } = input;
   const reviewed = await reviewDetail(call, services, input, dialect);
   const missing = missingForMigration(call.caller, input, operation, input);
@@ -45,7 +45,7 @@ export async function judgeMigrationDetail(
   };
 }
 
-type ReviewedDetail = Pick<JudgedDetail, 'review' | 'bypass' | 'dirSha256' | 'context'>;
+type ReviewedDetail = Pick<AssessedDetail, 'review' | 'bypass' | 'dirSha256' | 'context'>;
 
 const notReviewed: ReviewedDetail = {
   review: { policyId: null, findingsCount: 0, parseFailed: false },

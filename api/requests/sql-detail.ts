@@ -2,38 +2,38 @@ import { invalid } from '../../domain/errors.js';
 import { lacking } from '../../domain/lacking.js';
 import { notPlanned } from '../../domain/plan-error.js';
 import { collectedContext } from '../../domain/request/context.js';
-import type { CreationInput, Explainable, JudgedDetail } from '../../domain/request/new-request.js';
+import type { AssessedDetail, CreationInput, Explainable } from '../../domain/request/new-request.js';
 import type { Dialect } from '../../domain/statement.js';
 import type { Verdict } from '../../sql/classify.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import { unparsable } from '../../sql/verdict.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
+import { type Accepted, assessAccepted, classifyText, missingPermissions } from './assessment.js';
 import { refuseBlocked } from './blocked.js';
-import { type Accepted, classifyText, judgeAccepted, missingPermissions } from './judgement.js';
 import { parserWords } from './parser-words.js';
 import { passage } from './passage.js';
 
 /** The detail of `execute_*`. Empty, refused, unparsable or blocked SQL is 400 (RQ-20). */
-export async function judgeSqlDetail(
+export async function assessSqlDetail(
   call: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>,
   services: Services,
   input: CreationInput,
   dialect: Dialect | null,
-): Promise<JudgedDetail> {
+): Promise<AssessedDetail> {
   const { generation, caller } = call;
   const text = { ...input, sql: input.detail, dialect, redact: true };
   const classifiedText = await classifyText(services, generation, text, caller);
   const verdict = accepted(classifiedText.verdict);
   const { operation, statementType, statements, redacted: redactedDetail = unparsable } = verdict;
-  const judged = judgeAccepted(generation, { ...input, dialect }, verdict, classifiedText.known);
-  const { risk, review } = judged;
+  const assessed = assessAccepted(generation, { ...input, dialect }, verdict, classifiedText.known);
+  const { risk, review } = assessed;
   await refuseBlocked(call, services, { input, operation, redactedDetail, review });
   const missing = missingPermissions(caller, input, verdict, input);
   if (missing.length > 0) throw lacking(missing, input);
-  const { policy, approval } = passage(services, input, judged.matched, {
+  const { policy, approval } = passage(services, input, assessed.matched, {
     level: risk.level,
-    bounded: judged.bounded,
+    bounded: assessed.bounded,
     channel: call.actor.channel,
   });
   return {
@@ -43,8 +43,8 @@ export async function judgeSqlDetail(
     review: { policyId: review.policyId, findingsCount: review.findings.length, parseFailed: false },
     bypass: review.blocked ? { statementCount: statements.length } : null,
     dirSha256: null,
-    searchPath: judged.searchPath,
-    context: collectedContext(judged),
+    searchPath: assessed.searchPath,
+    context: collectedContext(assessed),
     explain: policy?.explain === true && !input.noResultStore ? explainables(verdict, dialect) : [],
     redactedDetail,
     policy,

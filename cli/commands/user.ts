@@ -50,7 +50,7 @@ export async function listUsers(context: Context): Promise<Answer> {
   const { style } = context.output;
   // Only logins at an identity provider are remembered.
   const isSeen = users.some((user) => user.get('last_seen_at')?.kind === 'string');
-  const columns = [...['id', 'status', 'roles', 'groups', 'source'], ...(isSeen ? ['last_seen_at'] : []), 'created_at'];
+  const columns = ['id', 'status', 'roles', 'groups', 'source', ...(isSeen ? ['last_seen_at'] : []), 'created_at'];
   const header = columns.map((key) => key.replace(/_at$/, '').replace('_', ' ').toUpperCase());
   const rows = users.map((user) => columns.map((key) => tableInstant(showValue(user.get(key)), style)));
   const table = () =>

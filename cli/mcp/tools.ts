@@ -110,8 +110,7 @@ async function migrate(
   }
 }
 
-const wantsReason = ({ reason, message, hint }: CommandFailure): boolean =>
-  reason === 'reason_required' || `${message} ${hint}`.includes('reason is required');
+const wantsReason = ({ reason }: CommandFailure): boolean => reason === 'reason_required';
 
 /** The versions of a result; null where they are not known. */
 function stepsOf(envelope: string | null): string[] | null {

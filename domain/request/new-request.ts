@@ -31,7 +31,7 @@ export interface Explainable {
 }
 
 /** What a detail turned out to be (RQ-20, MI-15 to MI-17), and how it may pass. */
-export interface JudgedDetail {
+export interface AssessedDetail {
   operation: Operation;
   statementType: string;
   risk: { level: RiskLevel; factors: string[]; schemaStatus: string };
@@ -51,7 +51,7 @@ export interface JudgedDetail {
 }
 
 /** A request that has passed the checks of its creation and is about to be stored. */
-export interface NewRequest extends JudgedDetail {
+export interface NewRequest extends AssessedDetail {
   id: string;
   input: CreationInput;
   actor: Actor;

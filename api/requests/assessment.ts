@@ -21,7 +21,7 @@ import { currentSnapshot, type KnownSnapshot } from './snapshots.js';
 export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 
 /** What a pair's rules say of an accepted text; the same for a creation and a preflight (C17). */
-export interface Judgement {
+export interface Assessment {
   /** The workflow policy that a creation would store. */
   matched: WorkflowPolicy | null;
   review: Review & { policyId: string };
@@ -77,12 +77,12 @@ async function classify(services: Services, generation: Generation, text: TextTo
 }
 
 /** Workflow policy, review and risk of an accepted text, using the pair's good snapshot. */
-export function judgeAccepted(
+export function assessAccepted(
   { shared }: Generation,
   { dialect, ...pair }: Pair & { dialect: Dialect | null },
   verdict: Accepted,
   known: KnownSnapshot | null,
-): Judgement {
+): Assessment {
   const { operation, facts } = verdict;
   const matched = matchWorkflow(shared.workflows, { ...pair, operation });
   const policy = matchPolicy(shared.sqlReview, pair) ?? BUILTIN_REVIEW;

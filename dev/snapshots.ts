@@ -11,7 +11,7 @@ const schemaWaitMs = 60_000;
  * Waits until the gateway has the schema of each shop database. Without it every write has unknown risk, and the first UPDATE on
  * staging would wait for approval. Throws when none arrives.
  */
-export async function awaitSchemas(layout: Layout, server: string, signal: AbortSignal, report: Report): Promise<void> {
+export async function awaitSnapshots(layout: Layout, server: string, signal: AbortSignal, report: Report): Promise<void> {
   const done = report.begin('schemas');
   const isKnown = async (environment: string) =>
     (await callApi({ server, token: userToken(layout, 'alice') }, 'GET', `/api/schemas/shop?environment=${environment}`))
