@@ -32,7 +32,7 @@ export interface AgentOptions {
   reloads?: ReloadSource;
 }
 
-/** Starts, works until `stop` and drains; resolves with the exit code of section 1. */
+/** Starts, works until `stop` and drains; resolves with the exit code of agent-process.md section 1. */
 export async function runAgent(options: AgentOptions): Promise<number> {
   const releases = createReleases((error) => options.log.error('not closed cleanly', { why: String(error) }));
   const ended = new AbortController();
@@ -79,7 +79,7 @@ async function open(options: AgentOptions, releases: Releases) {
 
 type Parts = AgentOptions & Awaited<ReturnType<typeof open>>;
 
-/** Runs the startup steps of section 3, the main loop and the drain. */
+/** Runs the startup steps of agent-process.md section 3, the main loop and the drain. */
 async function work(parts: Parts, ended: AbortSignal): Promise<number> {
   const { config, log, stop, client, databases } = parts;
   const startup = createStartup(parts);

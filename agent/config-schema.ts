@@ -45,7 +45,7 @@ const database = z.strictObject({
     .describe('functions, `name` or `schema.name`, that plans before approval may evaluate besides the harmless built-ins'),
 });
 
-/** agent.toml as written, with the defaults and limits of section 2; an unknown key is an error. */
+/** agent.toml as written, with the defaults and limits of agent-process.md section 2; an unknown key is an error. */
 export const agentToml = z.strictObject({
   agent_id: text.optional().describe('a label in the log; the host name if absent'),
   max_concurrent_tasks: count(1, 1000).default(8).describe('jobs at once'),

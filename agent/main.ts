@@ -38,7 +38,7 @@ interface Arguments {
   help: boolean;
 }
 
-/** Runs `svc-agent` with the arguments after the program's name; resolves with its exit code (section 1). */
+/** Runs `svc-agent` with the arguments after the program's name; resolves with its exit code (agent-process.md section 1). */
 export async function main(argv: string[]): Promise<number> {
   const values = readArguments(argv);
   if (typeof values === 'string') {

@@ -6,7 +6,7 @@ import { makeFolder, removeOwn, touchOwn } from './probe-files.js';
 import type { Timings } from './timings.js';
 
 export interface Probes {
-  /** Marks the process as alive; throws when the file cannot be written (section 3) or is not ours (HD-93). */
+  /** Marks the process as alive; throws when the file cannot be written (agent-process.md section 3) or is not ours (HD-93). */
   alive(): void;
   setReady(ready: boolean): void;
   /** Opens `[probes] listen`, if set; rejects with the operating system's error. */

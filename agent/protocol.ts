@@ -27,7 +27,7 @@ const preflightJob = z.object({
   explain_token: z.string().optional(),
 });
 
-/** The answer to a claim (section 4). */
+/** The answer to a claim (agent.md section 4). */
 export const claimAnswer = z.object({
   execution_id: z.guid(),
   request_id: z.string(),
@@ -51,7 +51,7 @@ export const claimAnswer = z.object({
   search_path: z.array(z.string()).nullish(),
 });
 
-/** The poll's answer, as far as this agent uses it (section 3). */
+/** The poll's answer, as far as this agent uses it (agent.md section 3). */
 export const pollAnswer = z.object({
   jobs: z.array(offeredJob).max(20),
   /** What the poll claimed for this process; absent from older gateways. */
@@ -75,13 +75,13 @@ export const pollAnswer = z.object({
   server_time: z.string(),
 });
 
-/** The answer to a dry-run claim (section 10). */
+/** The answer to a dry-run claim (agent.md section 10). */
 export const dryRunClaimAnswer = z.object({ claim_token: z.string(), explain_token: z.string().optional() });
 
-/** The answer to a heartbeat (section 5). */
+/** The answer to a heartbeat (agent.md section 5). */
 export const heartbeatAnswer = z.object({ cancelled: z.boolean() });
 
-/** The answer to a submitted result (section 6). */
+/** The answer to a submitted result (agent.md section 6). */
 export const resultAnswer = z.object({ status: z.string() });
 
 /** The answer to `GET /api/public-key` (ET-17). */

@@ -9,7 +9,6 @@ import { type ReloadRecord, readPid, readReloadRecord } from './reload-record.js
 const answerWithinMs = 45_000;
 const lookEveryMs = 50;
 
-/** Where it prints. */
 interface Say {
   out(line: string): void;
   err(line: string): void;

@@ -13,5 +13,4 @@ export interface Chosen {
   load: () => Promise<Run<never>>;
 }
 
-/** Binds a command to its code. */
 export type Bind = <Options>(command: Command, load: () => Promise<Run<Options>>) => void;

@@ -25,7 +25,7 @@ export type LocalCode =
   | 'doctor_issues_found'
   | 'internal_error';
 
-/** How an unsuccessful command ends: code, message, hint, exit code and `data` as JSON text (CL-12, section 4). */
+/** How an unsuccessful command ends: code, message, hint, exit code and `data` as JSON text (CL-12, cli.md section 4). */
 export class CommandFailure extends Error {
   readonly code: string;
   readonly hint: string | null;

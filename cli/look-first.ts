@@ -13,8 +13,8 @@ export interface Looked {
 }
 
 /**
- * What the server says of a text before a request is made of it (CL-19); null where it does not tell, which is no loss: the creation classifies the text too. A table
- * or column that the database does not know ends the command, before an approver reads the request.
+ * Preflights a text before its request is created (CL-19). Null if the server gives no answer; the creation classifies the text anyway. An unknown table or
+ * column ends the command before an approver sees the request.
  */
 export async function lookFirst(context: Context, content: Looked): Promise<JsonText | null> {
   const answer = await ask(context, content);

@@ -44,12 +44,12 @@ export async function readLogFrame(snapshot: Snapshot): Promise<LogFrame> {
 /** Each batch is a round trip, and other calls get their turn between two: with 250 events in each, a walk took a third more CPU than with 1000. More is more memory. */
 const mostAtOnce = 500;
 const fewestAtOnce = 50;
-/** Few events of long texts of SQL are as much as many without: a batch has about so many characters if its events are like those before. */
+/** Long SQL texts make few events as large as many, so a batch aims at this many characters, estimated from the previous batch. */
 const batchCharacters = 1024 * 1024;
 
 /**
- * All sealed events in order of `seq`, in batches. A cursor and not pages by `seq`: whoever drops the unique index could hide a second event
- * with the same `seq` behind the end of a page. The next batch is on its way while the caller looks at one, which is emptied when the caller comes back.
+ * All sealed events in order of `seq`, in batches, by a cursor: with pages by `seq`, whoever drops the unique index could hide a duplicate `seq` behind a
+ * page's end. The next batch is fetched while the caller works on one, which is emptied afterwards.
  */
 export async function* sealedBatches(snapshot: Snapshot): AsyncGenerator<SealedEvent[]> {
   const fetch = (count: number) => snapshot.rows<SealedEvent>(`fetch ${count} from audit_walk`);

@@ -18,23 +18,23 @@ export interface NewCall extends McpCallKey {
 export const maxStreams = 10;
 /** A process that works on a call says so more often than every 15 s (MC-24). */
 export const isDead = (call: string) => `${call}.alive_at < clock_timestamp() - interval '15 seconds'`;
-/** Of a session's streams that have ended: what is kept for a client that comes back. The newest is kept whatever its size. */
+/** How much of a session's ended streams is kept for a client that reconnects. The newest is kept whatever its size. */
 const keptBytes = 8 * 1024 * 1024;
 const keptCalls = 50;
 
-/** What a call that takes the place of a dead one leaves in its stream. */
+/** The response written to the stream of a dead call whose id is taken over. */
 export interface Interruption {
   interrupted: (rpcId: string) => string;
   buffer: number;
 }
 
-/** Takes a call up, unless its id is in use or the session has enough streams. A dead call's id is free (MC-24). Gone: the session has ended. */
+/** Begins a call unless its id is in use or the session has too many streams. A dead call's id is free (MC-24). `gone`: the session has ended. */
 export async function beginCall(
   db: Database,
   call: NewCall,
   interruption: Interruption,
 ): Promise<'begun' | 'in_flight' | 'too_many' | 'gone'> {
-  // One statement is enough where nothing is counted and nothing is in the way.
+  // Without a stream to count or a dead call to replace, one statement is enough.
   if (!call.streams && (await insertCall(db, call))) return 'begun';
   return db.transaction(async (tx) => {
     // Streams of a session are counted one after another, each with those that have begun before it.
@@ -161,7 +161,7 @@ export async function cancelCall(db: Database, sessionId: string, rpcId: string)
   return rows.length > 0;
 }
 
-/** Deletes what a session keeps too much of, after calls that ended without a response. */
+/** Deletes ended calls beyond what a session may keep, after calls that ended without a response. */
 export async function dropEnded(db: Queryable, sessionId: string): Promise<void> {
   await db.query(surplus('$1', { calls: 0, bytes: '0' }), [sessionId]);
 }

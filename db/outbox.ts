@@ -99,7 +99,7 @@ export async function takeNews(tx: Transaction, limit: number): Promise<TakenNew
   return [...byRequest.values()];
 }
 
-/** A look per request: the planner cannot make a join of it that reads a whole backlog. */
+/** A lookup per request, written so that the planner cannot turn it into a join that scans the whole backlog. */
 const isFree = `coalesce((select max(held.taken_until) from outbox held where held.request_id = o.request_id), '-infinity') <= statement_timestamp()`;
 
 /** A request has few rows; with more, a take has room for another request. */

@@ -28,7 +28,6 @@ export async function callApi(
   return { status: response.status, body: (await response.json()) as Record<string, unknown>, headers: response.headers };
 }
 
-/** The error for an unexpected answer. */
 export function unexpected(what: string, answer: Answer): Error {
   return new Error(`${what}: the gateway answers ${answer.status} ${JSON.stringify(answer.body)}`);
 }

@@ -14,8 +14,8 @@ export function describeFailure({ file, test, message }) {
 }
 
 /**
- * The files whose failure may be the machine's, a time limit that a busy one did not keep: worth another run. Empty when too many failed for that.
- * What proves that nothing runs twice or unapproved gets no second chance, since such a fault shows once in many runs.
+ * Files whose failure may only be a timeout on a busy machine and are worth another run. Empty if too many failed. Proofs that nothing runs twice or
+ * unapproved get no second chance: such a fault shows once in many runs.
  */
 export function filesToRunAgain(failures) {
   const files = [...new Set(failures.map(({ file }) => file))];

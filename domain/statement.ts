@@ -29,7 +29,7 @@ export interface TableName {
   name: string;
 }
 
-/** What review (section 8) and risk (section 9) need of one top-level statement. */
+/** What review and risk (sql-safety.md sections 8 and 9) need of one top-level statement. */
 export interface StatementFacts {
   /**
    * The rules that fire, in the order of SQ-75, without `mixed_ddl_dml`. A rule appears once per DELETE, UPDATE or list it fires on, other rules

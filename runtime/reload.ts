@@ -25,7 +25,6 @@ export interface ReloadOptions {
   environment: Record<string, string | undefined>;
   current(): Config;
   apply(next: Config): void;
-  /** Called when a reload ends. */
   onEnd?: (record: ReloadRecord) => Promise<void>;
   /** How hosts of webhooks are looked up; default the system's resolver. */
   lookup?: Lookup;

@@ -18,7 +18,7 @@ export interface MigrationReview extends Review {
   parseFailed: boolean;
 }
 
-/** The findings of section 8 for the statements of a bundle; each migration is a batch of its own (HD-95). Pure. */
+/** The findings of sql-safety.md section 8 for the statements of a bundle; each migration is a batch of its own (HD-95). Pure. */
 export function reviewMigrations(
   versions: readonly string[],
   reviewed: readonly ReviewedMigration[],

@@ -5,7 +5,7 @@ export interface ReviewFinding {
   code: ReviewRule;
   action: 'block' | 'warn';
   message: string;
-  /** The top-level statement, counted from 0 (section 8). */
+  /** The top-level statement, counted from 0 (sql-safety.md section 8). */
   statementIndex: number;
 }
 
@@ -19,7 +19,7 @@ export interface Review {
   bypassable: boolean;
 }
 
-/** The findings of section 8 for an accepted text under one policy's rules. Pure. */
+/** The findings of sql-safety.md section 8 for an accepted text under one policy's rules. Pure. */
 export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: ReviewPolicy['rules']): Review {
   const hits = verdict.facts.flatMap(({ hits }, statementIndex) => hits.map((code) => ({ code, statementIndex })));
   if (verdict.ddl && verdict.facts.some(({ changesRows }) => changesRows))

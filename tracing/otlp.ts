@@ -98,7 +98,7 @@ const kinds = {
 const known = (attributes: Span['attributes']) =>
   Object.fromEntries(Object.entries(attributes).flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
 
-/** Time that passed unnoticed by `performance.now()`, as in a machine that slept, or a step of its clock. */
+/** A larger drift from the wall clock means that the machine slept or its clock was set. */
 const stepMs = 5;
 
 /**

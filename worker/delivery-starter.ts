@@ -18,7 +18,7 @@ export interface DeliveryStarterOptions {
   onCancelled?: () => void;
 }
 
-/** Starts the workflow of each stored delivery, and tells it of a cancel. None is started twice (section 7). */
+/** Starts the workflow of each stored delivery, and tells it of a cancel. None is started twice (notifications.md section 7). */
 export function createDeliveryStarter({ taskQueue, onCancelled, ...told }: DeliveryStarterOptions): Job {
   return createStarter({
     ...told,

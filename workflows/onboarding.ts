@@ -12,13 +12,13 @@ const leastMs = 1000;
 /** Long waits are split, so that no wait exceeds the server's limit. */
 const longestMs = 30 * 24 * 3600 * 1000;
 
-/** Waits for the end of an access request in Slack (SL-45), and returns its status. The stored row decides; only its id enters the workflow. */
+/** Waits for the end of an onboarding (SL-45), and returns its status. The stored row decides; only its id enters the workflow. */
 export async function onboarding({ id }: OnboardingInput): Promise<string> {
   let changed = false;
   setHandler(defineSignal(onboardingChanged), () => {
     changed = true;
   });
-  // Ignores cancels from the Temporal UI: only a decision or the clock ends an access request.
+  // Ignores cancels from the Temporal UI: only a decision or the clock ends an onboarding.
   return await CancellationScope.nonCancellable(async () => {
     for (;;) {
       changed = false;

@@ -71,7 +71,7 @@ export interface Driver {
    * the signal aborts.
    */
   snapshot(timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot>;
-  /** The text of section 11 for an error that this driver threw. */
+  /** The text of agent-process.md section 11 for an error that this driver threw. */
   errorText(error: unknown): string;
   /** Deletes old marker rows (AP-56); returns how many. */
   deleteOldMarkers(): Promise<number>;

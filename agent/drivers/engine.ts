@@ -20,7 +20,7 @@ export interface Engine<S extends Session> {
 }
 
 export interface ErrorReader {
-  /** The text of section 11. */
+  /** The text of agent-process.md section 11. */
   errorText(error: unknown): string;
   /** The same without the error class. */
   reason(error: unknown): string;
@@ -34,7 +34,7 @@ export interface ErrorReader {
   isTimeout(error: unknown, run: Run, elapsedMs: number): boolean;
 }
 
-/** The statements on one database's marker table (section 6). */
+/** The statements on one database's marker table (agent-process.md section 6). */
 export interface Marker<S extends Session> {
   /**
    * `problem` is null when rows can be written and read; else it says what is missing. Leaves nothing behind except, unless

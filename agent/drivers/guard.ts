@@ -93,7 +93,7 @@ export async function failedRun<S extends Session>(error: unknown, attempt: Atte
   }
 }
 
-/** The text of section 11; covers the server's own timeout too. */
+/** The text of agent-process.md section 11; covers the server's own timeout too. */
 export function runErrorText<S extends Session>(error: unknown, { run, target }: Attempt<S>, begunAt: number): string {
   const { errors } = target.engine;
   const timedOut = errors.isTimeout(error, run, performance.now() - begunAt);

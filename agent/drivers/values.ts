@@ -29,7 +29,7 @@ export const writeText: ValueWriter = (bytes) => {
   return text.includes('\ufffd') && !isUtf8(bytes) ? `"\\\\x${bytes.toString('hex')}"` : JSON.stringify(text);
 };
 
-/** Passes valid JSON through unchanged (section 10). */
+/** Passes valid JSON through unchanged (agent-process.md section 10). */
 export const writeJson: ValueWriter = (bytes) => {
   const text = bytes.toString('utf8');
   try {

@@ -2,7 +2,7 @@ import { listCancelled } from '../../db/executions.js';
 import { topic } from '../../db/notifications.js';
 import type { Services } from '../context.js';
 
-/** The executions of whose cancel a poll of this process has told, by instance of an agent; the least recently told first. */
+/** Executions whose cancel this process has reported in a poll, by agent instance; least recently reported first. */
 export type ToldCancels = Map<string, Set<string>>;
 
 const maxInstances = 10_000;

@@ -6,7 +6,6 @@ import { type Execution, isMutating, type StoredRequest } from '../../domain/req
 import type { Generation } from '../context.js';
 import { executionPolicy } from '../requests/pair.js';
 
-/** A run as it was claimed. */
 export interface ClaimedRun {
   request: StoredRequest;
   execution: Execution;

@@ -25,13 +25,13 @@ export interface PollMemory {
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
   /**
-   * An agent that froze or lost its network leaves a poll that waits on: a claim for it would be lost with its lease. So a poll that has waited
-   * longer offers, and the agent claims (AG-80). Agents with work to do poll again at once.
+   * A frozen or disconnected agent leaves its poll waiting, and a job claimed for it would be lost until its lease ends. So after this wait a poll only
+   * offers jobs, and the agent claims them itself (AG-80).
    */
   claimWithinMs: number;
 }
 
-/** What the record of the poll brings. Its answer does not wait then. */
+/** What recording the poll turned up; if anything, the poll is answered without waiting. */
 export interface Told {
   /** Pairs whose snapshot the agent must send. */
   snapshots: ReturnType<typeof takeAsks>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { text } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
-import { assetReply, doorReply, pageHeaders, pageReply, partReply } from './page.js';
+import { assetReply, pageHeaders, pageReply, partReply, redirectToSlash } from './page.js';
 
 const part = text('A part of the address that the page shows.', { maxLength: 1024 });
 
@@ -28,7 +28,7 @@ export const pageRoutes: Route[] = [
     summary: 'Redirect a browser to the web console',
     status: 302,
     mediaTypes: [],
-    handle: (_call, services) => doorReply(services),
+    handle: (_call, services) => redirectToSlash(services),
   }),
   route({
     ...shared,

@@ -67,8 +67,8 @@ export function assetReply(services: Services, name: string, request: IncomingMe
   return fileReply(file, request, 'public, max-age=31536000, immutable');
 }
 
-/** `/console` without its slash, below which everything else is. */
-export function doorReply(services: Services): Reply {
+/** Redirects `/console` to `/console/`. */
+export function redirectToSlash(services: Services): Reply {
   if (consoleFiles(services) === null) throw missing();
   return toConsole();
 }

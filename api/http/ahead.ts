@@ -1,7 +1,7 @@
 import type { Vouched } from '../../db/client.js';
 import { isUuid } from '../../lib/uuid.js';
 
-/** What a call's handler reads first by the id in its path, on its way before the caller is known. */
+/** A handler's first read, by the id in the path, sent before the caller is authenticated. */
 export interface Ahead {
   /** Sends the read; nothing if the id can name nothing. Never rejects. */
   send(db: Vouched): Promise<void>;
@@ -18,8 +18,8 @@ export interface ReadAhead {
 const freshMs = 100;
 
 /**
- * A read that shares a round trip with the read of the credential. It must change nothing and tell nobody, for the caller may turn out to be a stranger.
- * `take` brings what was read, once; whoever comes later, or not by HTTP, reads then.
+ * A read that shares the credential's round trip. It must have no side effects, because the caller may yet be refused. `take` returns the result once; a
+ * later take, or a call that is not HTTP, reads again.
  */
 export function readAhead<T>(
   read: (db: Vouched, id: string) => Promise<T>,
@@ -43,7 +43,7 @@ function sendable(id: string | null | undefined, read: (db: Vouched, id: string)
   };
 }
 
-/** A read that shares the connection of another one. `send` never rejects; `take` brings what was read, once, and is null if nothing was sent. */
+/** A read that shares another read's connection. `send` never rejects; `take` returns the result once, null if nothing was sent. */
 export function along<T>(read: (db: Vouched) => Promise<T>): { send(db: Vouched): Promise<void>; take(): Promise<T> | null } {
   let found: Promise<T> | null = null;
   return {

@@ -118,7 +118,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   });
 }
 
-/** A browser whose session is over must not go on showing it: each time would count as a guess (OP-33). */
+/** Clears the cookie of an ended session; otherwise each call with it would count as a guess (OP-33). */
 function forgetCookie(ctx: Koa.Context, services: Services, error: unknown): Record<string, string> {
   const form = error instanceof GatewayError && httpStatus(error.code) === 401 ? cookieFormOf(ctx.req, services.config()) : null;
   return form === null ? {} : setCookie(form, '', 0);

@@ -3,7 +3,7 @@ import { type Reply, stream } from './reply.js';
 interface ServerEvent {
   id?: string;
   event?: string;
-  /** After how long a client that lost the connection comes again. */
+  /** How long a client waits before it reconnects. */
   retryMs?: number;
   data?: string;
 }
@@ -14,9 +14,9 @@ export function eventText({ id, event, retryMs, data }: ServerEvent): string {
   return `${lines.map(([name, value]) => `${name}: ${value}\n`).join('')}\n`;
 }
 
-/** Says that the stream lives, to proxies. */
+/** A keep-alive for proxies. */
 export const eventComment = ':\n\n';
 
-/** A stream of server-sent events, which no proxy is to keep back. */
+/** A stream of server-sent events that proxies must not buffer. */
 export const eventStream = (events: AsyncIterable<string>): Reply =>
   stream('text/event-stream', events, { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });

@@ -42,7 +42,7 @@ function renaming(found: readonly (readonly [string, Json])[], components: Recor
 
 const isSame = (one: Json, other: Json) => JSON.stringify(one) === JSON.stringify(other);
 
-/** With the pointers of a whole document. */
+/** Rewrites references to point into the document. */
 const pointed = (schema: Json, nameOf: (name: string) => string): Json =>
   JSON.parse(
     JSON.stringify(schema).replace(
@@ -58,7 +58,10 @@ function plainer(schema: unknown): unknown {
   return nullable(ofValue(Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, plainer(value)]))));
 }
 
-/** Of a number or flag in a query its value is described, not its text. What is meant if a text is absent is its `fallback`, as zod drops the default of whatever is transformed. */
+/**
+ * A query parameter of type number or boolean is described by its value, not its text. `fallback` becomes the default, because zod drops defaults of
+ * transformed schemas.
+ */
 function ofValue({ fallback, ...schema }: Json): Json {
   const { pattern, ...rest } = schema;
   const described = schema.type === 'string' || pattern === undefined ? schema : rest;

@@ -162,7 +162,7 @@ const descriptions: Record<number, string> = {
   302: 'It is elsewhere.',
 };
 
-/** What is not JSON is bytes to a schema. */
+/** Anything but JSON is described as a string of bytes. */
 const schemaFor = (mediaType: string, response: z.ZodType, refer: NamedSchemas['refer']): Json =>
   mediaType === 'application/json' ? refer(response, 'output') : { type: 'string' };
 

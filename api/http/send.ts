@@ -38,7 +38,7 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
   ctx.status = status;
   if (body.kind === 'text' && body.contentType.startsWith('text/html')) ctx.set(notFramed);
   ctx.set(headers);
-  // Streams are silent while they wait, so theirs is below.
+  // A stream is silent while it waits, so `untilStalled` limits it instead.
   if (body.kind !== 'stream') breakWhenStalled(ctx, stallMs);
   if (body.kind === 'empty') {
     ctx.body = null;
@@ -63,7 +63,9 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
   }
 }
 
-/** By the socket's own clock, which runs while nothing is taken. It stops with the answer: the next call of a pipeline may wait for long. */
+/**
+ * Uses the socket's timeout, which runs while the client reads nothing. It is cleared once the answer is sent, because the next pipelined call may take long.
+ */
 function breakWhenStalled({ res, req: { socket } }: Koa.Context, stallMs: number): void {
   res.setTimeout(stallMs, () => void res.destroy());
   res.once('finish', () => {

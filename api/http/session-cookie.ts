@@ -20,7 +20,7 @@ export function cookieFormOf(request: IncomingMessage, config: BrowserConfig): C
   return isLoopbackHost(host) ? { name: 'svc_console', attributes } : null;
 }
 
-/** The cookie of a login on its way: it must come along when the provider sends the browser back, which is another site (CO-14). */
+/** The cookie of a login in progress. It must be sent when the provider, another site, redirects the browser back (CO-14). */
 export const loginCookieOf = ({ name, attributes }: CookieForm): CookieForm => ({
   name: `${name}_login`,
   attributes: attributes.replace('SameSite=Strict', 'SameSite=Lax'),
@@ -42,7 +42,7 @@ export function sessionCookieOf(request: IncomingMessage, config: BrowserConfig)
   return form === null ? null : cookieOf(request, form.name);
 }
 
-/** CO-13: what changes something by the cookie must come from a page of this server. */
+/** CO-13: a change authorised by the cookie must come from this server's own page. */
 export function refuseCrossSite(request: IncomingMessage, config: BrowserConfig): void {
   if (request.method !== 'GET' && request.method !== 'HEAD' && !isSameOrigin(request, config)) throw forbidden('cross-site call');
 }

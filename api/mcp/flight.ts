@@ -13,7 +13,7 @@ import { rightsOf } from './rights.js';
 import type { RpcId } from './rpc.js';
 
 const databaseMs = 4000;
-/** How often the end of a call is tried, once a second: an outage that short loses no answer. */
+/** Attempts to store a call's end, one per second: a shorter outage loses no answer. */
 const endAttempts = 10;
 const endPauseMs = 1000;
 
@@ -53,7 +53,7 @@ export async function begin(services: Services, call: Beginning): Promise<McpCal
   );
 }
 
-/** Runs the work of a call that has begun: says that it is alive, and hears when the call was ended. */
+/** Runs the work of a call, keeps it marked as alive, and aborts it when somebody ends the call. */
 export async function fly<T>(services: Services, key: McpCallKey, work: (flight: Flight) => Promise<T>): Promise<T> {
   const ended = new AbortController();
   const done = new AbortController();
@@ -76,7 +76,7 @@ export async function fly<T>(services: Services, key: McpCallKey, work: (flight:
   }
 }
 
-/** News of its session wakes each of its calls, so that one which was ended hears of it at once; the signs of life find it too. */
+/** Checks the call at each notification of its session, so that it learns at once that it was ended. The signs of life are the fallback. */
 async function watch(
   { database, log }: Services,
   { id }: McpCallKey,
@@ -94,7 +94,7 @@ async function watch(
 async function endStream({ database, notifications, config }: Services, key: McpCallKey, response: string): Promise<boolean> {
   const { replayBufferSize: buffer } = config().mcp;
   const isEnd = await endCall(database, key.id, { response, buffer });
-  // Readers are told in any case: this may be the second try of an end whose first one was stored.
+  // Always notify readers: an earlier attempt may have stored the end and lost its answer.
   notifications.publish([topic.mcpStream(key.id)]);
   if (!isEnd) await dropEnded(database, key.sessionId);
   return isEnd;
@@ -105,7 +105,7 @@ async function endPlain({ database }: Services, { id }: McpCallKey): Promise<boo
   return land(async () => {
     const again = tried;
     tried = true;
-    // Gone at a second try: the first one was stored and only its answer was lost.
+    // A missing row on a retry means that the first attempt was stored and only its answer was lost.
     return (await endPlainCall(database, id)) ?? again;
   });
 }

@@ -127,7 +127,7 @@ const maxBatch = 20;
 /** UTF-16 units of a batch's responses after which no further request is performed (MC-14). One response may have some MiB of its own. */
 const fullBatch = 8 * 1024 * 1024;
 
-/** A batch of the older versions: its responses in order (section 1). Each message counts against the caller's rate. */
+/** A batch of the older versions: its responses in order (mcp.md section 1). Each message counts against the caller's rate. */
 async function batch(context: BareContext, values: readonly unknown[]): Promise<Reply> {
   const refused = batchProblem(context, values);
   if (refused !== null) return json(failure(context, null, invalidRequest(refused)));

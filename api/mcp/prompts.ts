@@ -69,7 +69,7 @@ export const listPrompts = () => ({
   prompts: prompts.map(({ name, description, arguments: args }) => ({ name, description, arguments: args })),
 });
 
-/** `prompts/get`: an instruction, then the data as far as the caller may read it (section 6). */
+/** `prompts/get`: an instruction, then the data as far as the caller may read it (mcp.md section 6). */
 export async function getPrompt(context: McpContext, { name, arguments: args = {} }: Record<string, unknown>): Promise<object> {
   const prompt = prompts.find((one) => one.name === name);
   if (prompt === undefined) throw badParams('unknown prompt', 'params.name');

@@ -20,7 +20,7 @@ interface Resource {
   read(context: McpContext): Promise<unknown>;
 }
 
-/** By their URI (section 5). */
+/** By their URI (mcp.md section 5). */
 const resources: Readonly<Record<string, Resource>> = {
   'svc://migrations/status': {
     name: 'Migrations',

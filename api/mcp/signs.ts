@@ -8,9 +8,9 @@ const everyMs = 3000;
 /** Calls that one statement signs for. */
 const mostAtOnce = 1000;
 
-/** The signs of life of all calls that this process answers: one statement for many, however many sessions they have. */
+/** Keeps all calls that this process answers marked as alive, with one statement for many. */
 export interface CallSigns {
-  /** Signs for the call until the answer is called. `onEnded` is told if the call has ended, more than once maybe. */
+  /** Marks the call as alive until the returned function is called. Calls `onEnded`, perhaps repeatedly, once the call has ended. */
   keep(id: string, onEnded: () => void): () => void;
   close(): Promise<void>;
 }

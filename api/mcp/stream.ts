@@ -9,7 +9,7 @@ import { eventComment, eventText } from '../http/event-stream.js';
 
 /** Looks unasked, for news whose sender died before it notified. */
 const lookEveryMs = 5000;
-/** After a drain began: time for the answers that it causes. The client goes on elsewhere by `Last-Event-Id` (OP-62). */
+/** How long a stream stays open after a drain began, for answers that the drain causes; the client resumes elsewhere by `Last-Event-Id` (OP-62). */
 const drainMs = 4000;
 const databaseMs = 4000;
 

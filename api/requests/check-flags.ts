@@ -9,6 +9,6 @@ export function checkFlags(input: CreationInput, channel: Actor['channel']): voi
   if (input.requireApproval && input.emergency) throw invalid('an emergency takes no approval steps', 'body.require_approval');
   if (input.emergency && input.reason === null)
     throw invalid('a reason is required for an emergency', 'body.reason', 'reason_required');
-  // What passes by every approver is a person's own call of the API, not a model's or a message's. With `allow_ddl` comes `emergency`.
+  // Only a person calling the API may bypass approvers, never an MCP client or Slack. `allow_ddl` implies `emergency`.
   if (input.emergency && channel !== undefined) throw invalid(`an emergency cannot come through ${channel}`, 'body.emergency');
 }

@@ -40,7 +40,7 @@ type EvidenceCall = Call<{ id: string }, { text: boolean }, undefined>;
 /** An event may wait this long for its place in the log (AU-84). */
 const sealedWithinMs = 5000;
 const lookEveryMs = 200;
-/** Rows are read one after the other, so a move meanwhile gives a document that does not fit together. */
+/** Rows are read in several queries, so a move in between makes an inconsistent document, which is then read again. */
 const tries = 5;
 
 /** `GET /api/requests/{id}/evidence` (AU-84). A document that would not pass verification is never sent. */

@@ -57,7 +57,7 @@ const cutText = (bytes: Uint8Array, length: number) => ({
   result_truncated: bytes.length < length,
 });
 
-/** What is not stored may still be on its way to who waits (RS-45). The refusal said that this caller may read results. */
+/** A result that is not stored may still be in the relay (RS-45). The refusal has shown that this caller may read results. */
 async function unstored({ database }: Services, id: string, refused: GatewayError): Promise<ResultStart> {
   const request = (await findState(database, id))?.request;
   const held = request?.execution == null ? null : await relayed(database, request.execution.id);

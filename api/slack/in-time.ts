@@ -7,13 +7,13 @@ import { report } from './told.js';
 const answerMs = 2300;
 /** As of any other call (OP-70). */
 const databaseWorkMs = 4000;
-/** More than so many clicks at a time are dropped: each may wait 10 s for Slack. */
+/** Further clicks are dropped: each may wait 10 s for Slack. */
 const maxAfterwards = 200;
 
 export const leftMs = ({ startedAt }: Pick<SlackCall, 'startedAt'>): number =>
   Math.max(1, Math.floor(answerMs - (performance.now() - startedAt)));
 
-/** Answers the result of `work`, or `late` when the time is up. Then `work` goes on: whether it changes something is not known yet (SL-14). */
+/** Answers with the result of `work`, or with `late()` when time is up; `work` then continues, and its outcome is not known yet (SL-14). */
 export async function inTime<T>(call: SlackCall, work: () => Promise<T>, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeIsUp = new Promise<'late'>((resolve) => {
@@ -30,7 +30,7 @@ export async function inTime<T>(call: SlackCall, work: () => Promise<T>, late: (
   }
 }
 
-/** Work after an early answer, which is lost with the process (SL-15). It must not reject. */
+/** Runs work after an early answer; it is lost if the process dies (SL-15). It must not reject. */
 export type Afterwards = (services: Pick<Services, 'log'>, work: () => Promise<void>) => void;
 
 export function createAfterwards(): Afterwards {

@@ -28,7 +28,7 @@ import { problemOf } from './onboarding.js';
 import { openModal } from './open-modal.js';
 import { errorOn } from './view-answers.js';
 
-/** The button of an access request's card (SL-43). */
+/** The button of an onboarding's card (SL-43). */
 export const reviewOnboarding: ActionHandler = async (call, { value, triggerId }) => {
   await reviewer(call);
   const found = isUuid(value) ? await findOnboarding(call.services.database, value) : null;

@@ -42,7 +42,7 @@ export async function storedResult(context: Context, id: string, signal: AbortSi
   return judgeEnvelope(context, id, reply, signal);
 }
 
-/** Turns an envelope into the success or failure of its exit code (CL-22, section 4). */
+/** Turns an envelope into the success or failure of its exit code (CL-22, cli.md section 4). */
 export async function judgeEnvelope(context: Context, id: string, reply: Reply, signal: AbortSignal): Promise<Followed> {
   const envelope = reply.json();
   const success = envelope.get('success')?.text;

@@ -8,10 +8,10 @@ import type { Tokens } from './tokens.js';
 import { tell, waitingFor } from './waiting.js';
 
 export interface BrowserWish {
-  /** False: the person opens the address. */
+  /** False: do not open a browser, print the address. */
   opens: boolean;
   waitMs: number;
-  /** Returns null where the person would have to open the address: a login by code is easier then. */
+  /** Return null rather than ask the person to open the address: a login by code is easier then. */
   orElse: boolean;
 }
 

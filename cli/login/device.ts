@@ -41,7 +41,7 @@ export async function loginByDevice(
   });
 }
 
-/** An answer that is lost, or a provider that is away for a while, ends nothing: the code stays good. */
+/** A lost answer or a short outage of the provider does not end the login: the code stays valid. */
 async function poll(
   { terminal: { limits }, what }: Context,
   { library, config }: Provider,

@@ -10,10 +10,10 @@ import { accepted, isLost, type Opened } from './session.js';
 
 /** More than the server takes of one session at a time (MC-20), and few enough to keep what they are answered. */
 const maxFlights = 32;
-/** What is running when input ends may still be answered so long; clients wait two seconds before they kill. */
+/** How long running calls may still be answered after input ends; clients kill after two seconds. */
 const graceMs = 1_000;
 
-/** Works on what the client sends until its input ends. Requests run beside each other; all else is passed on in its order. */
+/** Handles the client's messages until its input ends. Requests run concurrently; everything else is passed on in order. */
 export async function serve(bridge: Bridge): Promise<void> {
   const running = new Set<Promise<void>>();
   for await (const line of readLines(bridge.context.terminal.stdin, bridge.signal)) {

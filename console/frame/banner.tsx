@@ -1,6 +1,6 @@
 import { isAway } from '../http/reach.js';
 
-/** Says that the server is away, so that nobody takes what is shown for what is. */
+/** Warns that the server is unreachable and the page may be stale. */
 export function Banner() {
   return (
     <div class="banner" role="status">

@@ -1,13 +1,13 @@
 /**
- * Keeps the focus on the page. What has it may vanish or be switched off, such as a button while its call runs; then it gets it back, or
- * the title of the page does, so that the keyboard does not begin at the top again. Called once.
+ * Keeps keyboard focus on the page. If the focused element vanishes or is disabled (a button during its call), focus returns to it or to the page title, so
+ * that Tab does not start from the top. Call once.
  */
 export function keepFocus(): void {
   let last: HTMLElement | null = null;
   addEventListener('focusin', ({ target }) => {
     last = target as HTMLElement;
   });
-  // Who clicks beside everything wants no focus.
+  // A click outside any control drops the focus on purpose.
   addEventListener('pointerdown', () => {
     last = null;
   });

@@ -1,6 +1,6 @@
 import { me, replaced } from '../state/session.js';
 
-/** Who opens a link that somebody sent must not work as that person without knowing. */
+/** Warns somebody whom a link has signed in as another user. */
 export function Replaced() {
   const before = replaced.value;
   const close = () => {

@@ -5,8 +5,8 @@ import { useLoaded } from '../state/loaded.js';
 import { hasNews, waiting } from '../state/title.js';
 
 /**
- * Keeps the count of what waits for the caller, and tells of new ones while nobody looks (CO-21). Draws nothing, so that a new count
- * does not draw the frame and the page in it again.
+ * Keeps the count of requests that wait for the caller, and flags new ones while the page is hidden (CO-21). Renders nothing, so a new count does not
+ * re-render the page.
  */
 export function Waiting(): null {
   const load = (signal: AbortSignal) =>
@@ -14,7 +14,7 @@ export function Waiting(): null {
   const { value } = useLoaded('waiting', load, () => true);
   useEffect(() => {
     if (value === undefined) return;
-    // While changes do not come by themselves, only the count tells of new ones.
+    // Without the event stream, only a rising count shows new ones.
     if (value.total > waiting.peek() && document.visibilityState === 'hidden') hasNews.value = true;
     waiting.value = value.total;
   }, [value]);
@@ -25,7 +25,7 @@ export function Waiting(): null {
       }),
     [],
   );
-  // Who signs in next is somebody else.
+  // The next user to sign in starts fresh.
   useEffect(
     () => () => {
       waiting.value = 0;

@@ -3,7 +3,7 @@ import { visible } from '../../lib/visible.js';
 import { Field } from './field.js';
 import { Text } from './text.js';
 
-/** A field of a form by what it takes: any text, or of a closed list nothing or one, or with `isMany` any number. */
+/** A form field: free text, one choice from a list (or none), or several with `isMany`. */
 export interface FieldOf {
   name: string;
   label: string;
@@ -58,7 +58,7 @@ interface OneProps {
   list: string | undefined;
 }
 
-/** What was typed or chosen stays until what should stand there is another. */
+/** Keeps what the user typed or chose until the field's intended value changes. */
 function One(props: OneProps) {
   return useMemo(() => <Control {...props} />, [JSON.stringify(props)]);
 }
@@ -89,7 +89,7 @@ function Control({ field, value, list }: OneProps) {
   );
 }
 
-/** The same value twice: the form also goes back to it when it is reset. */
+/** Sets `defaultValue` too, so that resetting the form restores the value. */
 const standing = (value: string | undefined) => ({ value, defaultValue: value });
 
 interface ChosenProps {

@@ -9,7 +9,7 @@ const stored = (): Scheme => schemes.find((scheme) => scheme === localStorage.ge
 
 const keysKey = 'svc.keys';
 
-/** Whether single letters are keys of the page. Who speaks their input switches them off (WCAG 2.1.4). */
+/** Whether single letters are shortcuts. People who use speech input turn them off (WCAG 2.1.4). */
 export const hasKeys = signal(localStorage.getItem(keysKey) !== 'off');
 
 effect(() => {

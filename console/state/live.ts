@@ -54,15 +54,15 @@ export function follow(): void {
       isLive.value = true;
       isAway.value = false;
     });
-    // A browser tries again by itself every few seconds, and each time that fails is an error: the clock goes on.
+    // The browser reconnects by itself every few seconds and reports each failure, so the timer must not be restarted.
     source.addEventListener('error', () => {
       isLive.value = false;
-      // It was refused: perhaps the session has ended, and what is shown must go.
+      // The stream was refused: the session may have ended, so check it.
       if (source?.readyState === EventSource.CLOSED) void lookAgain().catch(() => undefined);
       timer ??= setTimeout(again, askEveryMs);
     });
   };
-  // After a refusal it does not try again.
+  // The browser does not reconnect after a refusal.
   const again = () => {
     timer = undefined;
     if (source?.readyState === EventSource.CLOSED) open();

@@ -11,7 +11,7 @@ export interface Loaded<Value> {
   reload: () => void;
 }
 
-/** What the caller may no longer see, or is gone, must not stand there as if it were still so. */
+/** What the caller may no longer see, or what is gone, must not stay on screen. */
 const isOver = (error: Error) => error instanceof Refused && (error.status === 403 || error.status === 404);
 
 /**

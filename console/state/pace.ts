@@ -1,16 +1,16 @@
-/** Changes that come together are answered by one look. */
+/** Changes this close together cause one reload. */
 const settleMs = 120;
-/** While changes go on and on, a page looks no more often: what it shows is still less than 1 s old. */
+/** Minimum interval between reloads, so that what is shown is less than 1 s old. */
 const everyMs = 700;
 
 /** Decides when a page looks again at what has changed. */
 export interface Pace {
   /**
-   * Something has changed. A look under way is not cut short by it, or none would end while changes go on: another one follows. But where
-   * `mayBeLost`, after the server was away, the look may wait for an answer that never comes.
+   * Something has changed. A load in progress is not cut short, or none would finish while changes go on; another follows. With `mayBeLost` (after an outage)
+   * the load in progress may never be answered, so a new one starts.
    */
   changed(mayBeLost: boolean): void;
-  /** A look has begun, another one is over then. */
+  /** A load has begun; it replaces any other. */
   began(): void;
   ended(): void;
   stop(): void;

@@ -64,7 +64,7 @@ interface Shown {
   expectedDigest?: string | null;
 }
 
-/** Every move of section 7 after creation. `judge` decides all of them. */
+/** Every move of requests.md section 7 after creation. `judge` decides all of them. */
 export type Move =
   | (ByCaller &
       Shown & { kind: 'approve'; selector: string | null; comment: string | null } & Pick<

@@ -20,7 +20,7 @@ const commentLimit = 500;
 export const onboardingMessage = (onboarding: Onboarding, channel: string): SlackMessage =>
   channel === onboarding.slackUserId ? outcomeMessage(onboarding) : onboardingCard(onboarding);
 
-/** The card of an access request in the channel, by its status (SL-42, SL-45). */
+/** The card of an onboarding in the channel, by its status (SL-42, SL-45). */
 export function onboardingCard(onboarding: Onboarding): SlackMessage {
   const { status, displayName } = onboarding;
   const title = titles[status];

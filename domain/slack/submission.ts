@@ -1,4 +1,3 @@
-/** A modal that was submitted. */
 export interface SubmittedView {
   id: string;
   /** Only an id, which is checked against the rights of who submits (SL-32). */

@@ -61,7 +61,7 @@ async function run(
   };
   const answer = collect(child.stdout, maxAnswerBytes, () => stop('answer_too_long'));
   const errors = collect(child.stderr, maxErrorBytes, () => stop('too_many_errors'));
-  // A program that does not read ends the pipe, which is its own affair.
+  // A program may ignore its stdin; the resulting EPIPE is not an error.
   child.stdin.on('error', () => {});
   child.stdin.end(note);
   const closed = once(child, 'close').catch(() => {});

@@ -33,7 +33,7 @@ export function asMysqlError(error: unknown): MysqlServerError | null {
   return { errno: one.errno, sqlState: String(one.sqlState ?? 'HY000'), message: withoutAccount(one.sqlMessage) };
 }
 
-/** The server's denials name user and host; neither may be shown (section 11). */
+/** The server's denials name user and host; neither may be shown (agent-process.md section 11). */
 function withoutAccount(message: string): string {
   return message.replace(/(user )?(['"`])[^'"`]*\2@\2[^'"`]*\2/g, "$1of the agent's account");
 }

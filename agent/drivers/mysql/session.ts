@@ -62,7 +62,7 @@ export class MysqlSession implements Session {
   }
 
   /**
-   * Fixes how texts and names are parsed, how values are written (section 10, HD-30) and whether the session can write. Throws a
+   * Fixes how texts and names are parsed, how values are written (agent-process.md section 10, HD-30) and whether the session can write. Throws a
    * ConnectFailure when a setting has no effect.
    */
   async prepare({

@@ -7,7 +7,7 @@ const ENUM = 256;
 const SET = 2048;
 const MAX_SIGNED = 2n ** 63n - 1n;
 
-/** Names, types and converters of the columns of a result (section 10). */
+/** Names, types and converters of the columns of a result (agent-process.md section 10). */
 export function describeMysqlColumns(columns: readonly MysqlColumn[]): ResultColumns {
   const infos = columns.map(typeOf);
   return { names: columns.map((one) => one.name), types: infos.map((one) => one.name), writers: infos.map((one) => one.write) };

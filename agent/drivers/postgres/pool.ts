@@ -10,7 +10,7 @@ import { DEFAULT_SEARCH_PATH, type FixedSettings, fixedSettings } from './settin
 const IDLE_MS = 300_000;
 const CLOSE_MS = 3000;
 
-/** A pool of sessions that read every text the same way, with the fixed text forms of section 10. */
+/** A pool of sessions that read every text the same way, with the fixed text forms of agent-process.md section 10. */
 export function createPostgresPool(options: PoolOptions & { searchPath?: string }): SessionPool<PostgresSession> {
   const how = connectingBy(options);
   const { config, fixed, greet } = how;

@@ -28,7 +28,7 @@ export interface WrongSetting {
 
 /** What depends on the database and the account; fixed for the life of a session. */
 export interface OwnSettings {
-  /** SQL_ASCII where the database has no encoding: it sends invalid UTF-8 only to a client without one (section 10). */
+  /** SQL_ASCII where the database has no encoding: it sends invalid UTF-8 only to a client without one (agent-process.md section 10). */
   encoding: 'UTF8' | 'SQL_ASCII';
   /** `none`, or the role of ALTER ROLE … SET ROLE; `$user` in the path stands for it. */
   role: string;
@@ -44,7 +44,7 @@ const meaning = {
   row_security: 'on',
   IntervalStyle: 'postgres',
 };
-/** What a text may set (SQ-50), and how values are written (section 10). */
+/** What a text may set (SQ-50), and how values are written (agent-process.md section 10). */
 const forms = {
   DateStyle: 'ISO, MDY',
   TimeZone: 'UTC',

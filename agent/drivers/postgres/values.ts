@@ -3,7 +3,7 @@ import { readArray } from './array.js';
 import type { Column } from './exchange.js';
 import type { PostgresSession } from './session.js';
 
-/** Names, types and converters of a result's columns (section 10); asks the server about types it does not know. */
+/** Names, types and converters of a result's columns (agent-process.md section 10); asks the server about types it does not know. */
 export async function describeColumns(columns: readonly Column[], session: PostgresSession): Promise<ResultColumns> {
   const unknown = [...new Set(columns.map((one) => one.typeOid))].filter((oid) => !builtIn.has(oid));
   const looked = unknown.length > 0 ? await lookUpTypes(unknown, session) : new Map<number, TypeInfo>();

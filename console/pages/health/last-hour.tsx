@@ -14,7 +14,6 @@ const everyMs = 30_000;
 
 type Chart = typeof ChartPart;
 
-/** What one would rather look at than read. */
 export function LastHour() {
   const hour = useLoaded(
     'last hour',

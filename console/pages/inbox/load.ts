@@ -42,7 +42,7 @@ async function oldest(total: number, wanted: number, signal: AbortSignal): Promi
 const page = (offset: number, signal: AbortSignal) =>
   answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: pageSize, offset } }, signal }));
 
-/** Of many that have ended lately, an older open one is on no first page: then the open ones are asked for by their statuses. */
+/** If recent ended requests fill the first page, open ones are queried by status. */
 async function listOwn(user: string, signal: AbortSignal): Promise<Pick<Inbox, 'own' | 'ended'>> {
   const ask = (query: { status?: Item['status'] }) =>
     answer(api.GET('/api/requests', { params: { query: { user, limit: pageSize, ...query } }, signal }));

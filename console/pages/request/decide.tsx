@@ -62,7 +62,7 @@ interface MovesProps {
   onCancel: () => void;
 }
 
-/** What is no decision. */
+/** The actions other than approve and reject. */
 function Moves({ request: { id, status }, offered, acting, onCancel }: MovesProps) {
   const isFirst = status === 'approved';
   return (
