@@ -31,7 +31,9 @@ export async function runReload(options: ReloadCommandOptions, say: Say = standa
   process.kill(pid, 'SIGHUP');
   const record = await nextRecord(stateDir, pid, askedAt, withinMs);
   if (record === null)
-    return sayAll(say, [`${file}: process ${pid} did not report the result of the reload within ${withinMs / 1000} s; see its log`]);
+    return sayAll(say, [
+      `${file}: process ${pid} did not report the result of the reload within ${withinMs / 1000} s; see its log`,
+    ]);
   return tell(record, say);
 }
 
