@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { countMoves } from '../../worker/count-moves.js';
+import { countMoves } from '../../worker/moved.js';
 import { createSweeper } from '../../worker/sweeper.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { sealAll } from '../support/audit-api.js';
