@@ -32,7 +32,7 @@ export interface AgentOptions {
   reloads?: ReloadSource;
 }
 
-/** Starts, works until `stop` and drains; resolves with the exit code of agent-process.md section 1. */
+/** Starts, works until `stop` and drains; resolves with the exit code (agent-process.md section 1). */
 export async function runAgent(options: AgentOptions): Promise<number> {
   const releases = createReleases((error) => options.log.error('not closed cleanly', { why: String(error) }));
   const ended = new AbortController();

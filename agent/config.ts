@@ -19,7 +19,7 @@ export interface AgentConfigProblem {
   text: string;
 }
 
-/** Reads, expands and checks agent.toml (agent-process.md section 2); throws an AgentConfigError. */
+/** Reads, expands and checks agent.toml (AP-01); throws an AgentConfigError. */
 export function loadAgentConfig(file: string, variables: Variables): AgentConfig {
   const { config, problems } = readAgentConfig(file, variables);
   if (config === null || problems.length > 0) throw new AgentConfigError(problems.map(({ text }) => text).join('\n'));

@@ -100,7 +100,7 @@ export class PollLoop {
 
   #offer(): Offer {
     const { databases, explains, jobs } = this.#parts;
-    // While databases are leaving, polls only fetch what earlier polls claimed for them (AP-19).
+    // While databases are leaving, polls ask for nothing new and only fetch what earlier polls claimed (AP-19).
     if (!this.#takesJobs || databases.leaving.length > 0) return { jobs: 0, explains: 0 };
     // A claim that came late may have taken one slot too many.
     return { jobs: Math.max(0, jobs.free), explains: explains.free };
@@ -117,8 +117,8 @@ export class PollLoop {
     const idleMs = databases.leaving.length > 0 ? 0 : config.pollWaitMs;
     const lostMs = this.#claimsUntil === null ? idleMs : Math.max(0, Math.ceil(this.#claimsUntil - begunAt));
     const waitMs = Math.min(config.pollWaitMs, lostMs);
-    // A full poll may be cut short, and its claims would then arrive late, so it must not claim. With limit 0 a poll claims nothing new and only returns lost
-    // claims.
+    // A full poll may be cut short, and its claims would then arrive late, so it must not claim. The exception is limit 0: such a poll claims nothing
+    // new and only returns lost claims.
     const claim = limit === 0 || !full;
     const ask = () => poll({ limit, explainLimit, waitMs, claim, draining: false, signal: cut.signal });
     const result = await stopAfter(Number.POSITIVE_INFINITY, () => cut.abort(stop.reason), ask, stop);

@@ -12,7 +12,6 @@ import { listRestartKeys } from './restart-keys.js';
 import type { Target } from './target.js';
 import type { Timings } from './timings.js';
 
-/** Where a reload comes from. */
 export interface ReloadSource {
   file: string;
   /** Rings at each SIGHUP. */

@@ -53,7 +53,7 @@ export interface ResultLimits {
   maxResultBytes: number;
 }
 
-/** Builds the JSON of agent-process.md section 10 row by row, within the limits of AP-71. */
+/** Builds the JSON of AP-70 row by row, within the limits of AP-71. */
 export class RowsJson {
   readonly text = new ResultText();
   readonly #limits: ResultLimits;

@@ -52,7 +52,6 @@ export interface BenchSystem {
 }
 
 interface SystemOptions {
-  /** Receives profiles. */
   profileFolder: string | null;
   /** Starts no agent, and serves `orders`, a pair of dialect mysql. */
   ownAgents: boolean;

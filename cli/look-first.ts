@@ -13,7 +13,7 @@ export interface Looked {
 }
 
 /**
- * Preflights a text before its request is created (CL-19). Null if the server gives no answer; the creation classifies the text anyway. An unknown table or
+ * Preflights a text before its request is created (CL-19). Null if the preflight fails; the creation classifies the text anyway. An unknown table or
  * column ends the command before an approver sees the request.
  */
 export async function lookFirst(context: Context, content: Looked): Promise<JsonText | null> {

@@ -35,8 +35,8 @@ function started(command: string, env: NodeJS.ProcessEnv): ChildProcess {
 }
 
 /**
- * Ctrl-C goes to the pager directly, and most pagers survive it, so we ignore SIGINT while it runs; other signals end it. Our handlers are installed before
- * the pager starts and before the others are removed, so that no signal is lost.
+ * Ctrl-C goes to the pager directly, and most pagers survive it, so we ignore SIGINT while it runs; other signals end it. Our handlers are installed
+ * before the pager starts and before the others are removed, so that no signal is lost.
  */
 function takeSignals(handler: (signal: NodeJS.Signals) => void): () => void {
   const others = signals.flatMap((signal) => {

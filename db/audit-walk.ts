@@ -48,8 +48,8 @@ const fewestAtOnce = 50;
 const batchCharacters = 1024 * 1024;
 
 /**
- * All sealed events in order of `seq`, in batches, by a cursor: with pages by `seq`, whoever drops the unique index could hide a duplicate `seq` behind a
- * page's end. The next batch is fetched while the caller works on one, which is emptied afterwards.
+ * All sealed events in order of `seq`, in batches, by a cursor: with pages by `seq`, whoever drops the unique index could hide a duplicate `seq`
+ * behind a page's end. The next batch is fetched while the caller works on one, which is emptied afterwards.
  */
 export async function* sealedBatches(snapshot: Snapshot): AsyncGenerator<SealedEvent[]> {
   const fetch = (count: number) => snapshot.rows<SealedEvent>(`fetch ${count} from audit_walk`);

@@ -1,7 +1,6 @@
 import { type AuditEvent, auditEventKeys } from '../domain/audit/event.js';
 import type { Queryable } from './client.js';
 
-/** An attempt as evidence tells it. */
 export interface EvidenceAttempt {
   id: string;
   fence: number;

@@ -22,7 +22,7 @@ export const isDead = (call: string) => `${call}.alive_at < clock_timestamp() - 
 const keptBytes = 8 * 1024 * 1024;
 const keptCalls = 50;
 
-/** The response written to the stream of a dead call whose id is taken over. */
+/** The response written to the stream of each dead call that makes way for a new one. */
 export interface Interruption {
   interrupted: (rpcId: string) => string;
   buffer: number;

@@ -9,7 +9,7 @@ export type Channel = typeof callersChannel | typeof workersChannel;
 
 const maxPayloadBytes = 7999;
 const maxPending = 10_000;
-/** Status-only changes wait this long for the next NOTIFY, since each wakes a session and a process per listener. */
+/** News of a request's status waits at most this long for the next NOTIFY, since each NOTIFY wakes a session and a process per listener. */
 const longestDelayMs = 50;
 
 export interface BatchOptions {

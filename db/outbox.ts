@@ -178,7 +178,6 @@ export async function countBacklog(db: Queryable): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Unsent news of one request. */
 export async function countNews(db: Queryable, requestId: string): Promise<number> {
   const [row] = await db.query<{ count: number }>('select count(*) as count from outbox where request_id = $1', [requestId]);
   return row?.count ?? 0;

@@ -14,8 +14,8 @@ export function describeFailure({ file, test, message }) {
 }
 
 /**
- * Files whose failure may only be a timeout on a busy machine and are worth another run. Empty if too many failed. Proofs that nothing runs twice or
- * unapproved get no second chance: such a fault shows once in many runs.
+ * Files whose failure may only be a timeout on a busy machine and deserves another run. Empty if too many failed, or if a proof that nothing runs
+ * twice or unapproved did: such a fault shows once in many runs, so it gets no second chance.
  */
 export function filesToRunAgain(failures) {
   const files = [...new Set(failures.map(({ file }) => file))];

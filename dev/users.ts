@@ -26,7 +26,6 @@ export async function prepareUsers(layout: Layout, server: string): Promise<void
   replaceFile(join(layout.data, 'admin.toml'), clientConfig(server, 'state/admin-token'));
 }
 
-/** The token of a demo user. */
 export function userToken(layout: Layout, id: 'alice' | 'bob'): string {
   return readFileSync(join(layout.tokens, id), 'utf8');
 }

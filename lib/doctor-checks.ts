@@ -5,7 +5,6 @@ export interface Check {
   id: string;
   status: CheckStatus;
   message: string;
-  /** What to do next. */
   hint: string | null;
   details: Readonly<Record<string, unknown>> | null;
 }

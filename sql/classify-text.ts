@@ -28,7 +28,7 @@ export type CutText =
     }
   | { readonly ok: false; readonly message: string };
 
-/** The verdict of sql-safety.md section 2 for a text that `cut` splits, by the checks SQ-8 to SQ-15 in order. Pure, except for the health of a parser. */
+/** The verdict for a text that `cut` splits, by the checks SQ-8 to SQ-15 in order. Pure, except for the health of a parser. */
 export function classifyText(cut: (text: string) => CutText, text: string, options: ClassifyOptions): Verdict {
   const early = checkText(text);
   if (early !== null) return early;

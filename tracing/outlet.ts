@@ -9,7 +9,10 @@ type Done = Parameters<SpanExporter['export']>[1];
 /** The numbers of the package's own list of outcomes. */
 const outcome = { sent: 0, failed: 1 } as const;
 
-/** Sends batches of spans with the package's exporter, and adds a deadline per batch that a trickle of bytes cannot extend, and a count of lost spans. */
+/**
+ * Sends batches of spans with the package's exporter. Adds a limit on waiting spans, a deadline per batch that a trickle of bytes cannot extend, and
+ * a count of lost spans.
+ */
 export class Outlet implements SpanExporter {
   readonly #options: Pick<TracingOptions, 'onDropped' | 'onTrouble'> & { limits: TracingLimits };
   readonly #agent: HttpAgent;

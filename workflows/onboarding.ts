@@ -12,7 +12,7 @@ const leastMs = 1000;
 /** Long waits are split, so that no wait exceeds the server's limit. */
 const longestMs = 30 * 24 * 3600 * 1000;
 
-/** Waits for the end of an onboarding (SL-45), and returns its status. The stored row decides; only its id enters the workflow. */
+/** Waits for the end of an onboarding in Slack (SL-45), and returns its status. The stored row decides; only its id enters the workflow. */
 export async function onboarding({ id }: OnboardingInput): Promise<string> {
   let changed = false;
   setHandler(defineSignal(onboardingChanged), () => {

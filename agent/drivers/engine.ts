@@ -34,7 +34,7 @@ export interface ErrorReader {
   isTimeout(error: unknown, run: Run, elapsedMs: number): boolean;
 }
 
-/** The statements on one database's marker table (agent-process.md section 6). */
+/** The statements on one database's marker table (AP-50). */
 export interface Marker<S extends Session> {
   /**
    * `problem` is null when rows can be written and read; else it says what is missing. Leaves nothing behind except, unless

@@ -23,9 +23,7 @@ export class Interrupted extends Error {}
 /** The database silently did something other than asked; the message is shown to people. */
 export class Unexpected extends Error {}
 
-/**
- * The text of agent-process.md section 11 for a run's error. `serverText` words an error that the server reported, and returns null for others.
- */
+/** The text of agent-process.md section 11 for a run's error. `serverText` words an error that the server reported, and returns null for others. */
 export function faultText(error: unknown, serverText: (error: unknown) => string | null): string {
   if (error instanceof TooManyRows || error instanceof Uncounted) return error.message;
   const ofConnection = error instanceof ConnectFailure || error instanceof ConnectionLost;

@@ -2,7 +2,7 @@ import { listCancelled } from '../../db/executions.js';
 import { topic } from '../../db/notifications.js';
 import type { Services } from '../context.js';
 
-/** Executions whose cancel this process has reported in a poll, by agent instance; least recently reported first. */
+/** Executions whose cancel this process has reported in a poll, by agent instance, in the order of their latest polls. */
 export type ToldCancels = Map<string, Set<string>>;
 
 const maxInstances = 10_000;

@@ -25,8 +25,8 @@ export interface PollMemory {
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
   /**
-   * A frozen or disconnected agent leaves its poll waiting, and a job claimed for it would be lost until its lease ends. So after this wait a poll only
-   * offers jobs, and the agent claims them itself (AG-80).
+   * A frozen or disconnected agent leaves its poll waiting, and a job claimed for it would be lost when its lease ends. So after this wait a poll
+   * only offers jobs, and the agent claims them itself (AG-80).
    */
   claimWithinMs: number;
 }

@@ -57,7 +57,6 @@ interface Provable {
   tree: SignedTree;
 }
 
-/** What has been sent so far. */
 interface Sent {
   first: SealedEvent | null;
   last: SealedEvent | null;

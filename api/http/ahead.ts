@@ -18,8 +18,8 @@ export interface ReadAhead {
 const freshMs = 100;
 
 /**
- * A read that shares the credential's round trip. It must have no side effects, because the caller may yet be refused. `take` returns the result once; a
- * later take, or a call that is not HTTP, reads again.
+ * A read that shares the credential's round trip. It must have no side effects, because the caller may yet be refused. `take` returns the result
+ * once, while it is fresh; otherwise, or if the call did not come by HTTP, it reads now.
  */
 export function readAhead<T>(
   read: (db: Vouched, id: string) => Promise<T>,

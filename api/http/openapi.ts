@@ -162,7 +162,7 @@ const descriptions: Record<number, string> = {
   302: 'It is elsewhere.',
 };
 
-/** Anything but JSON is described as a string of bytes. */
+/** Anything but JSON is described as a string. */
 const schemaFor = (mediaType: string, response: z.ZodType, refer: NamedSchemas['refer']): Json =>
   mediaType === 'application/json' ? refer(response, 'output') : { type: 'string' };
 

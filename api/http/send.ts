@@ -64,7 +64,8 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
 }
 
 /**
- * Uses the socket's timeout, which runs while the client reads nothing. It is cleared once the answer is sent, because the next pipelined call may take long.
+ * Uses the socket's timeout, which runs while the client reads nothing. It is cleared once the answer is sent, because the next pipelined call may
+ * take long.
  */
 function breakWhenStalled({ res, req: { socket } }: Koa.Context, stallMs: number): void {
   res.setTimeout(stallMs, () => void res.destroy());

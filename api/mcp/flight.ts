@@ -105,7 +105,7 @@ async function endPlain({ database }: Services, { id }: McpCallKey): Promise<boo
   return land(async () => {
     const again = tried;
     tried = true;
-    // A missing row on a retry means that the first attempt was stored and only its answer was lost.
+    // A missing row on a retry means that an earlier attempt was stored and only its answer was lost.
     return (await endPlainCall(database, id)) ?? again;
   });
 }

@@ -13,7 +13,7 @@ const maxFlights = 32;
 /** How long running calls may still be answered after input ends; clients kill after two seconds. */
 const graceMs = 1_000;
 
-/** Handles the client's messages until its input ends. Requests run concurrently; everything else is passed on in order. */
+/** Handles the client's messages until its input ends. Batches, and requests other than `initialize`, run concurrently; everything else is handled in order. */
 export async function serve(bridge: Bridge): Promise<void> {
   const running = new Set<Promise<void>>();
   for await (const line of readLines(bridge.context.terminal.stdin, bridge.signal)) {

@@ -14,7 +14,6 @@ export function filtersIn(of: readonly { name: string }[], query: Readonly<Recor
   };
 }
 
-/** The address of the list with these filters. */
 export function addressOf(home: string, { set, offset }: Filters): string {
   const query = new URLSearchParams({ ...set, ...(offset > 0 ? { offset: String(offset) } : {}) });
   return query.size === 0 ? home : `${home}?${query}`;

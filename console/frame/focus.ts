@@ -1,6 +1,6 @@
 /**
- * Keeps keyboard focus on the page. If the focused element vanishes or is disabled (a button during its call), focus returns to it or to the page title, so
- * that Tab does not start from the top. Call once.
+ * Keeps keyboard focus on the page. If the focused element vanishes or is disabled (a button during its call), focus returns to it or to the page
+ * title, so that Tab does not start from the top. Call once.
  */
 export function keepFocus(): void {
   let last: HTMLElement | null = null;

@@ -58,7 +58,7 @@ interface OneProps {
   list: string | undefined;
 }
 
-/** Keeps what the user typed or chose until the field's intended value changes. */
+/** Keeps what the user typed or chose until one of the props, such as the intended value, changes. */
 function One(props: OneProps) {
   return useMemo(() => <Control {...props} />, [JSON.stringify(props)]);
 }

@@ -1,13 +1,13 @@
 /** Changes this close together cause one reload. */
 const settleMs = 120;
-/** Minimum interval between reloads, so that what is shown is less than 1 s old. */
+/** Minimum interval between reloads while changes go on; what is shown is still less than 1 s old. */
 const everyMs = 700;
 
 /** Decides when a page looks again at what has changed. */
 export interface Pace {
   /**
-   * Something has changed. A load in progress is not cut short, or none would finish while changes go on; another follows. With `mayBeLost` (after an outage)
-   * the load in progress may never be answered, so a new one starts.
+   * Something has changed. A load in progress is not cut short, or none would finish while changes go on; another follows. With `mayBeLost` (after an
+   * outage) the load in progress may never be answered, so a new one starts.
    */
   changed(mayBeLost: boolean): void;
   /** A load has begun; it replaces any other. */

@@ -56,7 +56,7 @@ async function look(): Promise<void> {
   if (session.value !== null) endedWhy.value = null;
 }
 
-/** Reads the user's current rights. An answer that arrives after sign-out is dropped. */
+/** Reads the session and its rights again. An answer that arrives after sign-out is dropped. */
 export async function lookAgain(): Promise<void> {
   const now = await found();
   if (session.peek() && JSON.stringify(now) !== JSON.stringify(session.peek())) session.value = now;

@@ -4,7 +4,6 @@ import { temporalVersion } from './version.js';
 export interface TemporalArchive {
   url: string;
   sha256: string;
-  /** The one member to extract. */
   member: string;
 }
 

@@ -3,7 +3,6 @@ import type { JsonText } from '../../lib/json/read.js';
 /** Reads a value of one form and no other: no repeated or unknown member, no number that could be read in two ways. */
 export type Shape<T> = (json: JsonText, place: string) => T;
 
-/** What the value of a shape is. */
 export type ValueOf<S> = S extends Shape<infer T> ? T : never;
 
 /** The document does not have the form that it must; `message` names the place. */

@@ -7,8 +7,8 @@ import type { CardNews } from './outgoing.js';
 import { type Routing, routesOf } from './routing.js';
 
 /**
- * How one change's notices affect the cards of its request (SL-50 to SL-52). Its notices share one policy, so each channel gets the same events. Cards in
- * other channels are rebuilt too, so that none offers what is over (SL-I3).
+ * How one change's notices affect the cards of its request (SL-50 to SL-52). Its notices share one policy, so each channel gets the same events.
+ * Cards in other channels are rebuilt too, so that none offers what is over (SL-I3).
  */
 export function cardNews(
   notices: readonly Notice[],

@@ -42,7 +42,7 @@ async function oldest(total: number, wanted: number, signal: AbortSignal): Promi
 const page = (offset: number, signal: AbortSignal) =>
   answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: pageSize, offset } }, signal }));
 
-/** If recent ended requests fill the first page, open ones are queried by status. */
+/** If not all requests fit on the first page, ended ones may crowd out open ones, so the open ones are queried by status. */
 async function listOwn(user: string, signal: AbortSignal): Promise<Pick<Inbox, 'own' | 'ended'>> {
   const ask = (query: { status?: Item['status'] }) =>
     answer(api.GET('/api/requests', { params: { query: { user, limit: pageSize, ...query } }, signal }));
