@@ -1,3 +1,4 @@
+import { outsideCall } from './call-limit.js';
 import type { Database } from './client.js';
 
 /** For what callers and agents wait for. */
@@ -45,7 +46,8 @@ export function batchSender({ database, onError, sender, channelsOf, isUrgent, s
   const start = () => {
     clearTimeout(delayed);
     delayed = undefined;
-    if (pending.size > 0) sending ??= drain();
+    // It outlives the call whose news begins it.
+    if (pending.size > 0) sending ??= outsideCall(drain);
   };
   return {
     add(topics: string[]) {

@@ -6,6 +6,8 @@ import { giveBack } from './pool.js';
 
 /** How long a connection may be waited for (OP-70). */
 const connectMs = 3000;
+/** The server ends a statement in time; one whose answer is still missing so long after that is lost. */
+const graceMs = 3000;
 
 /** What a snapshot takes of a query: statements of a client that nobody prepares. */
 export interface Snapshot {
@@ -21,16 +23,14 @@ export async function inSnapshot<T>(pool: pg.Pool, statementMs: number, work: (s
   try {
     const taken = await databaseWithin(pool.connect(), connectMs, (late) => late.release());
     client = taken;
-    await taken.query('begin isolation level repeatable read read only');
-    await taken.query(
-      `select set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`,
-      [String(statementMs)],
-    );
-    const result = await work({
-      rows: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
-        (await taken.query<Row>(text, [...values])).rows,
-    });
-    await taken.query('rollback');
+    const rows = async <Row extends object>(text: string, values: readonly unknown[] = []) =>
+      (await databaseWithin(taken.query<Row>(text, [...values]), statementMs + graceMs)).rows;
+    await rows('begin isolation level repeatable read read only');
+    await rows(`select set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`, [
+      String(statementMs),
+    ]);
+    const result = await work({ rows });
+    await rows('rollback');
     taken.release();
     return result;
   } catch (error) {

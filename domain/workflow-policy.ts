@@ -97,7 +97,7 @@ export interface Passing {
  * passes.
  */
 export function decideAutoApproval(
-  rule: Pick<AutoApproveRule, 'mode' | 'risk' | 'channels'> | null,
+  rule: (Pick<AutoApproveRule, 'mode' | 'risk'> & { channels?: AutoApproveRule['channels'] | undefined }) | null,
   risk: RiskLevel,
   { emergency, requireApproval, bounded, channel = 'api' }: Passing,
 ): AutoApproval {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { limitDatabaseWork } from '../db/call-limit.js';
+import { limitDatabaseWork, outsideCall } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import type { Notifications } from '../db/notifications.js';
 import { listOutlines } from '../db/request-state.js';
@@ -76,7 +76,8 @@ class Feed implements RequestFeed {
     if (id === null || this.#waiting.size >= maxWaiting) this.#loseAll();
     else {
       this.#waiting.add(id);
-      if (!this.#isReading) void this.#read();
+      // It outlives the call whose change begins it.
+      if (!this.#isReading) void outsideCall(() => this.#read());
     }
   }
 

@@ -25,6 +25,7 @@ export function createEventStreams({ longPolls }: Pick<Metrics, 'longPolls'>): E
         gone.removeEventListener('abort', release);
       };
       gone.addEventListener('abort', release, { once: true });
+      if (gone.aborted) release();
       return release;
     },
   };

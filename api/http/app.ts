@@ -106,6 +106,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   return perform(services, match.route, withDeclaredChannel(who, ctx.req), {
     ...sender,
     authenticate,
+    admittedAt: open ? null : performance.now(),
     callId: trace.callId,
     startedAt,
     search,
@@ -148,9 +149,12 @@ function refuseRoute(ctx: Koa.Context, match: Exclude<Match, { kind: 'route' }>,
 
 function goneSignal(ctx: Koa.Context): AbortSignal {
   const gone = new AbortController();
-  ctx.res.once('close', () => {
+  const onClose = () => {
     if (!ctx.res.writableFinished) gone.abort();
-  });
+  };
+  ctx.res.once('close', onClose);
+  // It may have left while its credential was checked.
+  if (ctx.res.destroyed || ctx.req.socket.destroyed) onClose();
   return gone.signal;
 }
 

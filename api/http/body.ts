@@ -132,6 +132,7 @@ function collect(request: IncomingMessage, take: (chunk: Uint8Array) => void): P
     };
     const onEnd = () => stop(resolve);
     const onBroken = () => stop(() => reject(invalid('the body ended early', 'body')));
+    if (request.destroyed) return onBroken();
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
   });
 }

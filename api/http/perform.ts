@@ -26,24 +26,63 @@ export interface Incoming extends AdmittedSender {
   ahead: Ahead | null;
   /** Asked again after a wait. */
   authenticate: Authenticate;
+  /** When the credential was checked, by `performance.now()`; null for a call that needs none. */
+  admittedAt: number | null;
   signal: AbortSignal;
   /** Time left for database work. */
   databaseMs: number;
   whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
   /** Set if the call is no HTTP request of its own. */
   body?: Record<string, unknown>;
+  isReasonElicited?: boolean;
 }
 
 /** Together with the 4 s for database work, a call takes 24 s, not counting the arrival of its body: below the 25 s of HT-131. */
 const workMs = 20_000;
 const noBytes = new Uint8Array();
+/** A body may take two minutes to arrive. After so long its credential is checked again: it may have been revoked since (IM-72, IM-I4). */
+const admittedForMs = 100;
 
 /** Steps HT-9 to HT-12: permission, body, path, query, schemas, handler, schema of the answer. */
 export async function perform(services: Services, route: Route, who: Authenticated, incoming: Incoming): Promise<Reply> {
-  checkAccess(route, who.caller, incoming);
-  checkScopes(services, route, who.caller);
+  check(services, route, who.caller, incoming);
   route.checkOn?.(services, incoming.request);
-  const readCall = () => ({
+  const json = await bodyOf(services, route, incoming, () => readCall(services, route, who, incoming));
+  const bytes = json?.bytes ?? (await readUnparsed(services, route, incoming.request));
+  const admitted = await stillAdmitted(services, route, who, incoming);
+  const call: Call<unknown, unknown, unknown> = {
+    ...readCall(services, route, admitted.who, admitted.incoming),
+    body: route.body === undefined || json === null ? undefined : parsePart('body', route.body, json.value),
+    bodyBytes: bytes,
+    bodyKeys: typeof json?.value === 'object' ? Object.keys(json.value ?? {}) : [],
+    taken: json?.taken ?? null,
+  };
+  const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
+  return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(workMs + incoming.databaseMs, handle)));
+}
+
+function check(services: Services, route: Route, caller: Caller, incoming: Incoming): void {
+  checkAccess(route, caller, incoming);
+  checkScopes(services, route, caller);
+}
+
+/** What the credential allows now that the body is here. What was declared of the call, such as its channel, stays. */
+async function stillAdmitted(services: Services, route: Route, who: Authenticated, incoming: Incoming): Promise<Admitted> {
+  const { admittedAt } = incoming;
+  if (admittedAt === null || performance.now() - admittedAt < admittedForMs) return { who, incoming };
+  const generation = services.generation();
+  const now = await limitDatabaseWork(incoming.databaseMs, () => incoming.authenticate(incoming, generation));
+  check(services, route, now.caller, incoming);
+  return { who: { ...now, actor: who.actor }, incoming: { ...incoming, generation, ahead: null } };
+}
+
+interface Admitted {
+  who: Authenticated;
+  incoming: Incoming;
+}
+
+function readCall(services: Services, route: Route, who: Authenticated, incoming: Incoming): WithoutBody {
+  return {
     ...who,
     params: parseParams(route, incoming.params),
     query: route.query === undefined ? undefined : parseQuery(route.query, incoming.search),
@@ -63,18 +102,8 @@ export async function perform(services: Services, route: Route, who: Authenticat
       return [caller, await (take() ?? read(services.database))];
     },
     invoke: (inner: Route, given: Given) => invoke(services, inner, incoming, given),
-  });
-  const { body } = route;
-  const json = body === undefined ? null : await bodyOf(services, { ...route, body }, incoming, readCall);
-  const call: Call<unknown, unknown, unknown> = {
-    ...readCall(),
-    body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
-    bodyBytes: json?.bytes ?? (await readUnparsed(services, route, incoming.request)),
-    bodyKeys: typeof json?.value === 'object' ? Object.keys(json.value ?? {}) : [],
-    taken: json?.taken ?? null,
+    isReasonElicited: incoming.isReasonElicited === true,
   };
-  const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
-  return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(workMs + incoming.databaseMs, handle)));
 }
 
 async function callerNow(
@@ -95,22 +124,26 @@ const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !
 const invokedDatabaseMs = 4000;
 
 async function invoke(services: Services, route: Route, incoming: Incoming, given: Given): Promise<Reply> {
-  const { params = {}, query = {}, body = {}, through, signal } = given;
+  const { params = {}, query = {}, body = {}, isReasonElicited = false, through, signal } = given;
   const generation = services.generation();
   const who = await limitDatabaseWork(invokedDatabaseMs, () => incoming.authenticate(incoming, generation));
   const search = new URLSearchParams(query).toString();
-  const call = { ...incoming, params, search, body, signal, generation, ahead: null, databaseMs: invokedDatabaseMs };
-  return perform(services, route, { ...who, actor: { ...who.actor, ...through } }, { ...call, startedAt: performance.now() });
+  const asked = { ...incoming, params, search, body, isReasonElicited, signal, generation, ahead: null };
+  const startedAt = performance.now();
+  const call = { ...asked, startedAt, admittedAt: startedAt, databaseMs: invokedDatabaseMs };
+  return perform(services, route, { ...who, actor: { ...who.actor, ...through } }, call);
 }
 
 async function bodyOf(
   services: Services,
-  route: Route & { body: z.ZodType },
+  route: Route,
   { body: given, request }: Incoming,
-  readCall: () => WithoutBody,
-): Promise<JsonBody> {
-  if (given === undefined) return readBody(services, route, request, readCall);
-  refuseBadText(route.body, given);
+  callWithoutBody: () => WithoutBody,
+): Promise<JsonBody | null> {
+  const { body } = route;
+  if (body === undefined) return null;
+  if (given === undefined) return readBody(services, { ...route, body }, request, callWithoutBody);
+  refuseBadText(body, given);
   return { value: given, bytes: Buffer.from(JSON.stringify(given)), taken: null };
 }
 
@@ -120,7 +153,7 @@ async function readBody(
   services: Services,
   route: Route & { body: z.ZodType },
   request: Incoming['request'],
-  readCall: () => WithoutBody,
+  callWithoutBody: () => WithoutBody,
 ): Promise<JsonBody> {
   const limitBytes = limitOf(services, route);
   try {
@@ -129,7 +162,7 @@ async function readBody(
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'payload.too_large' && route.onTooLarge !== undefined) {
       const declared = Number(request.headers['content-length'] ?? limitBytes + 1);
-      await route.onTooLarge({ ...readCall(), bodyBytes: noBytes, bodyKeys: [], taken: null }, services, declared);
+      await route.onTooLarge({ ...callWithoutBody(), bodyBytes: noBytes, bodyKeys: [], taken: null }, services, declared);
     }
     throw error;
   }

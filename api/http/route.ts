@@ -63,6 +63,8 @@ export interface Call<P, Q, B> extends Authenticated {
   recheckBeside<T>(read: (db: Vouched) => Promise<T>): Promise<[Caller, T]>;
   /** For `longPoll`: metrics count the wait as waiting, not as work. What comes after the call's own time goes to `onLate`. */
   whileWaiting<T>(wait: () => Promise<T>, onLate?: (value: T) => void): Promise<T>;
+  /** As `Given` has it. */
+  isReasonElicited: boolean;
   /** What another route answers the same credential, authenticated again: its access, checks and schemas apply. Throws its refusals. */
   invoke(route: Route, given: Given): Promise<Reply>;
 }
@@ -73,6 +75,8 @@ export interface Given {
   query?: Record<string, string>;
   /** As it would be sent in JSON. */
   body?: Record<string, unknown>;
+  /** The client's user was asked for the reason in it: a repeat of the same call has none (RQ-31). */
+  isReasonElicited?: boolean;
   /** How the call came, for the audit log. */
   through: Pick<Actor, 'channel' | 'client'>;
   signal: AbortSignal;

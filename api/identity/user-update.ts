@@ -35,7 +35,7 @@ export async function updateUserParts(call: PatchCall, { database }: Services) {
       requireNewlyNamedKnown(generation, body, before);
       requireThere(before);
       const { after, changes } = updatedUser(before, patch);
-      requireGrantable(call.caller, granted(generation, before, after));
+      requireGrantable(call.caller, [...granted(generation, before, after), ...linked(generation, before, after)]);
       const updated = Object.keys(changes).length > 0;
       if (updated) {
         await write(tx, generation, { before, after, by: grantBy(call.caller) });
@@ -91,6 +91,10 @@ function granted(generation: Generation, before: UserParts, after: UserParts): E
     ...resolve(generation, after).filter(({ name }) => !resolvedBefore.has(name)),
   ];
 }
+
+/** Whoever speaks for a Slack user that is linked anew acts with all that the user may do. */
+const linked = (generation: Generation, before: UserParts, after: UserParts): EffectiveRole[] =>
+  after.slackUserId === null || after.slackUserId === before.slackUserId ? [] : resolve(generation, after);
 
 interface Writing {
   before: UserRow;

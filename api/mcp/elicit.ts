@@ -16,9 +16,12 @@ import type { HttpCall } from './context.js';
 import type { Flight } from './flight.js';
 import { isObject } from './rpc.js';
 
+/** An answer whose news was lost is found so soon (HT-102). */
+const lookEveryMs = 5000;
+
 /** Asks the user of the client for a reason, through the call's stream (MC-30). False if there is none in time, or at a drain. */
 export async function elicitReason(services: Services, call: HttpCall, flight: Flight): Promise<string | false> {
-  const { database, notifications, metrics } = services;
+  const { database, notifications, lifecycle, metrics } = services;
   const { elicitationTimeoutSecs, replayBufferSize } = services.config().mcp;
   const { sessionId } = flight.key;
   const number = await askElicitation(database, flight.key);
@@ -28,10 +31,13 @@ export async function elicitReason(services: Services, call: HttpCall, flight: F
   await addEvent(database, flight.key.id, message, replayBufferSize);
   notifications.publish([topic.mcpStream(flight.key.id)]);
   const waiting = { ...call, signal: flight.signal };
-  const wait = { topics: [topic.mcp(sessionId)], ms: elicitationTimeoutSecs * 1000 };
-  const answer =
-    (await longPoll(waiting, services, wait, () => findAnswer(database, sessionId, number))) ??
-    (await closeElicitation(database, sessionId, number));
+  const until = performance.now() + elicitationTimeoutSecs * 1000;
+  let answer: ElicitationAnswer | null = null;
+  while (answer === null && performance.now() < until && !flight.signal.aborted && !lifecycle.draining) {
+    const wait = { topics: [topic.mcp(sessionId)], ms: Math.min(lookEveryMs, until - performance.now()) };
+    answer = await longPoll(waiting, services, wait, () => findAnswer(database, sessionId, number));
+  }
+  answer ??= await closeElicitation(database, sessionId, number);
   metrics.mcpElicitations.inc({ outcome: answer?.action ?? 'cancel' });
   return answer?.reason ?? false;
 }

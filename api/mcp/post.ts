@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { limitDatabaseWork } from '../../db/call-limit.js';
 import { cancelCall } from '../../db/mcp-calls.js';
 import { activateSession } from '../../db/mcp-sessions.js';
 import { GatewayError, invalid, refusal } from '../../domain/errors.js';
@@ -124,6 +125,8 @@ async function streamed(context: BareContext, request: RpcRequest, commentMs: nu
 }
 
 const maxBatch = 20;
+/** Of each message: a slow one takes no time from the next. */
+const databaseMs = 4000;
 /** UTF-16 units of a batch's responses after which no further request is performed (MC-14). One response may have some MiB of its own. */
 const fullBatch = 8 * 1024 * 1024;
 
@@ -134,7 +137,9 @@ async function batch(context: BareContext, values: readonly unknown[]): Promise<
   const responses: string[] = [];
   let length = 0;
   for (const [index, value] of values.entries()) {
-    const text = await oneOfBatch(context, value, { counts: index > 0, full: length >= fullBatch });
+    const text = await limitDatabaseWork(databaseMs, () =>
+      oneOfBatch(context, value, { counts: index > 0, full: length >= fullBatch }),
+    );
     if (text === null) continue;
     responses.push(text);
     length += text.length;

@@ -38,7 +38,7 @@ import { assessSqlDetail } from './sql-detail.js';
 export type CreateCall = Pick<
   Call<undefined, undefined, z.output<typeof creationBody>>,
   'caller' | 'actor' | 'body' | 'bodyBytes' | 'generation' | 'signal' | 'clock'
->;
+> & { isReasonElicited?: boolean };
 
 export const creationPermissions = [
   'request.query',
@@ -66,8 +66,12 @@ export async function createRequest(call: CreateCall, services: Services, times:
   if (key === null) return make();
   const look = () => findExisting(services.database, call.caller.id, key);
   const taken = await services.keyLines.take(`${call.caller.id} ${key}`, call.signal, { look, make });
-  return 'made' in taken ? taken.made : replay(taken.found, creationFingerprint(input));
+  return 'made' in taken ? taken.made : replay(taken.found, fingerprintOf(call, input));
 }
+
+/** Of what the caller asked for: a reason that their user was asked for afterwards is no part of it, as it is missing in a repeat. */
+const fingerprintOf = ({ isReasonElicited }: CreateCall, input: CreationInput) =>
+  creationFingerprint(isReasonElicited ? { ...input, reason: null } : input);
 
 /** RQ-32, RQ-33. */
 function replay({ fingerprint, request }: Existing, asked: string): Reply {
@@ -112,7 +116,7 @@ async function judgeCreation(
     requester: caller.id,
     requesterRole: requesterRole(caller.kind === 'user' ? caller.roles : []),
     dialect,
-    fingerprint: creationFingerprint(input),
+    fingerprint: fingerprintOf(call, input),
     policyRevision,
     policyVersions,
     approvalDigest: approvalDigest({ ...input, operation, policyRevision }),

@@ -1,5 +1,6 @@
 import { objectOf } from '../audit/checkpoint.js';
 import type { SealedEvent } from '../audit/event.js';
+import type { Channel } from '../policies.js';
 import { firstOpenStep, stepProgress } from '../request/approval.js';
 import type { Decision } from '../request/types.js';
 import { decideAutoApproval, type RiskLevel } from '../workflow-policy.js';
@@ -54,7 +55,8 @@ function firstEventFault({ events, request }: Evidence, policy: EvidencePolicy |
     return (request.reason ?? '').trim() === '' ? fault('approval_missing', 'the emergency has no reason') : null;
   if (first.event_type !== 'request.auto_approved') return null;
   const risk = request.decision_trace.risk.level as RiskLevel;
-  const passing = { emergency: false, requireApproval: request.require_approval, bounded: true };
+  const { channel = 'api' } = objectOf(first.metadata_json);
+  const passing = { emergency: false, requireApproval: request.require_approval, bounded: true, channel: channel as Channel };
   const rule = policy?.autoApprove ?? null;
   return decideAutoApproval(rule, risk, passing).outcome === 'auto_approved'
     ? null

@@ -1,5 +1,6 @@
 import { readJson } from '../../lib/json/read.js';
-import { bool, integer, list, nullable, oneOf, openObject, text, type ValueOf } from './shape.js';
+import { CHANNELS } from '../policies.js';
+import { bool, integer, list, nullable, oneOf, openObject, optional, text, type ValueOf } from './shape.js';
 
 /** What decides about approvals. The other members of a policy are limits and clocks. */
 const workflow = openObject({
@@ -8,7 +9,13 @@ const workflow = openObject({
   requireReason: bool,
   allowSelfApprove: bool,
   allowSameApproverAcrossSteps: bool,
-  autoApprove: nullable(openObject({ mode: oneOf('always', 'risk_based'), risk: nullable(oneOf('low', 'medium', 'high')) })),
+  autoApprove: nullable(
+    openObject({
+      mode: oneOf('always', 'risk_based'),
+      risk: nullable(oneOf('low', 'medium', 'high')),
+      channels: optional(list(oneOf(...CHANNELS))),
+    }),
+  ),
 });
 
 export type EvidencePolicy = ValueOf<typeof workflow>;

@@ -56,6 +56,15 @@ export const list =
     return json.items().map((item, at) => shape(item, `${place}[${at}]`));
   };
 
+const optionals = new WeakSet<Shape<unknown>>();
+
+/** For a member that older documents lack: undefined there. */
+export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
+  const own: Shape<T | undefined> = (json, place) => shape(json, place);
+  optionals.add(own);
+  return own;
+}
+
 type Members = Record<string, Shape<unknown>>;
 type Read<M extends Members> = { [K in keyof M]: ValueOf<M[K]> };
 
@@ -77,6 +86,7 @@ const objectOf =
     }
     const read = Object.entries(members).map(([name, shape]) => {
       const value = found.get(name);
+      if (value === undefined && optionals.has(shape)) return [name, undefined];
       if (value === undefined) throw new Malformed(`${place} lacks ${name}`);
       return [name, shape(value, `${place}.${name}`)];
     });

@@ -226,6 +226,13 @@ describe('evidence (AU-85)', () => {
   it('does not hold where a request passed that its policy does not let pass', () => {
     const asks = (e: Loose) => (e.policy.workflow = e.policy.workflow.replace(/"autoApprove":\{[^}]*\}/, '"autoApprove":null'));
     expect(faultOf(forged(asks, signer, passed))).toBe('approval_missing');
+    const by = (...channels: string[]) =>
+      forged(
+        (e) => (e.policy.workflow = e.policy.workflow.replace(/"channels":\[[^\]]*\]/, `"channels":${JSON.stringify(channels)}`)),
+        signer,
+        passed,
+      );
+    expect([faultOf(by('mcp', 'slack')), faultOf(by('api')), faultOf(by())]).toEqual(['approval_missing', null, null]);
     expect(faultOf(forged((e) => (e.request.emergency = true), signer, passed))).toBe('approval_missing');
     expect(faultOf(forged((e) => (e.request.require_approval = true), signer, passed))).toBe('approval_missing');
   });

@@ -89,7 +89,7 @@ function idOf(answer: Answer): string {
   return answer.body.id;
 }
 
-function pollBody(pairs: string[]) {
+export function pollBody(pairs: string[]) {
   const scopes = pairs.map((pair) => {
     const [database, environment] = pair.split('/');
     return { database, environment, marker: true };

@@ -241,6 +241,33 @@ describe('a reason that is missing is asked for (MC-30, MC-31)', () => {
     expect((await calls.show(tokens.owner, id)).body.reason).toBe('a ticket');
   });
 
+  it('a repeat of the call with the same key is the same request, and asks nobody again (MC-44, RQ-31)', async () => {
+    const session = await mcp.open({ capabilities: { elicitation: {} } });
+    const keyed = (id: number) => ({
+      ...query,
+      id,
+      params: { ...query.params, arguments: { ...query.params.arguments, _idempotency_key: 'asked-once' } },
+    });
+    const first = await mcp.stream(keyed(1), session);
+    await first.next();
+    await first.next();
+    await respond(mcp, session, { action: 'accept', content: { reason: 'a ticket' } });
+    const [made] = await first.rest();
+    const again = await mcp.stream(keyed(2), session);
+    await again.next();
+    const [repeated] = await again.rest();
+    const idOf = (event: typeof made) => event!.data.result.structuredContent.request_id;
+    expect([made!.data.result.isError, idOf(repeated)]).toEqual([false, idOf(made)]);
+  });
+
+  it('an answer whose news is lost is found all the same (HT-102)', async () => {
+    const { stream } = await asked();
+    await calls.sql(`update mcp_elicitations set action = 'accept', reason = 'told to nobody' where action is null`);
+    const [response] = await stream.rest();
+    const { request_id: id } = response!.data.result.structuredContent;
+    expect((await calls.show(tokens.owner, id)).body.reason).toBe('told to nobody');
+  });
+
   it.each([[{ action: 'decline' }], [{ action: 'cancel' }]])('%j fails the tool', async (result) => {
     const { session, stream } = await asked();
     expect((await respond(mcp, session, result)).status).toBe(202);

@@ -157,6 +157,18 @@ describe('granting by a change (IM-53, IM-I3)', () => {
     expect((await shown('target')).updated_at).toBe((await shown('target')).created_at);
   });
 
+  it('refuses to link a Slack user, who could then do all that the user may, beyond what the caller holds (IM-53, SL-13)', async () => {
+    await api.createUser('chief', { groups: ['dba-team'] });
+    const before = await shown('chief');
+    const answer = await patch('chief', { slack_user_id: 'U0EVIL' }, clerk);
+    expect([answer.status, answer.body.code]).toEqual([403, 'auth.insufficient_scope']);
+    expect(await shown('chief')).toEqual(before);
+    await api.createUser('peer', { roles: ['clerk'] });
+    expect((await patch('peer', { slack_user_id: 'U0PEER' }, clerk)).body.slack_user_id).toBe('U0PEER');
+    expect((await patch('chief', { slack_user_id: 'U0CHIEF' })).status).toBe(200);
+    expect((await patch('chief', { slack_user_id: '' }, clerk)).status).toBe(200);
+  });
+
   it('lets them take away and give what they hold', async () => {
     await api.createUser('mixed', { roles: ['dba'] });
     expect((await patch('mixed', { roles: ['clerk'] }, clerk)).body.roles).toEqual(['clerk']);

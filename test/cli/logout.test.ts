@@ -94,7 +94,7 @@ it('a login that the server refuses is not kept, one whose server is away is (CL
   expect((await place.logIn()).line.error).toMatchObject({ code: 'auth.oidc_failed', hint: expect.stringContaining('bearer') });
   expect(readdirSync(place.credentials)).toEqual([]);
   place.api.on('GET /api/me', { drop: true });
-  expect((await place.logIn()).line.error).toMatchObject({ code: 'network_error', hint: expect.stringContaining('is kept') });
+  expect((await place.logIn()).line.error).toMatchObject({ code: 'network_error', hint: expect.stringContaining('was saved') });
   expect(place.stored()).toHaveLength(1);
   place.api.on('GET /api/me', { status: 401, body: { error: 'invalid token', code: 'auth.oidc_failed', hint: null } });
   expect((await place.svc(['whoami'])).line.error).toMatchObject({ code: 'auth.oidc_failed', hint: 'svc login' });

@@ -19,7 +19,7 @@ describe.each(outages.map((outage, index) => ({ outage, seed: index + 1, name: o
     it('OP-I1: nothing acknowledged is lost, no write is doubled, and everything ends', async () => {
       const why = outage.missing?.(stage) ?? null;
       if (why !== null) return noteLeftOut(import.meta.url, `${outage.name}: ${why}`);
-      const plan = { seed, minutes: 0, requests: 0, callers: 3, lengths, outages: [outage], kills: false, say: () => {} };
+      const plan = { seed, minutes: 0, requests: 0, callers: 4, lengths, outages: [outage], kills: false, say: () => {} };
       const { findings, counts } = await playSchedule(stage, plan);
       expect(findings).toEqual([]);
       expect(counts.requests).toBeGreaterThan(3);

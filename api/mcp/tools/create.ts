@@ -16,13 +16,12 @@ export interface Wanted {
 
 /** A request as `POST /api/requests` makes it: never an emergency, never with `allow_ddl` (MC-44). Asks the client's user for a reason that is missing. */
 export async function create(context: McpContext, wanted: Wanted): Promise<z.output<typeof created>> {
-  const post = (body: Record<string, unknown>) => ask(context, 'createRequest', { body }, created);
   try {
-    return await post({ ...wanted });
+    return await ask(context, 'createRequest', { body: { ...wanted } }, created);
   } catch (error) {
     if (!wantsReason(error)) throw error;
     const reason = await context.askReason();
     if (reason === null || reason === false) throw error;
-    return post({ ...wanted, reason });
+    return ask(context, 'createRequest', { body: { ...wanted, reason }, isReasonElicited: true }, created);
   }
 }
