@@ -6,7 +6,12 @@ const networkCodes = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'ENOTFOUND',
+  // A name server that does not answer, such as one that starts just now.
+  'EAI_AGAIN',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ECONNABORTED',
   'ENOENT',
   'DEADLINE',
 ]);
