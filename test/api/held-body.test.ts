@@ -22,8 +22,8 @@ async function held(token: string, method: string, path: string, value: object):
   await once(socket, 'connect');
   const headers = ['host: localhost', `authorization: Bearer ${token}`, 'content-type: application/json', 'connection: close'];
   socket.write([`${method} ${path} HTTP/1.1`, ...headers, `content-length: ${body.length}`, '', ''].join('\r\n'));
-  // The server looks at a credential again that is older than 100 ms.
-  await sleep(500);
+  // The server looks again at a credential that it checked more than half a second ago.
+  await sleep(1000);
   return {
     finish: async () => {
       socket.write(body);
