@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
+import type { Metrics } from '../runtime/metrics.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type {
@@ -24,6 +25,7 @@ export interface TemporalWorkerOptions {
   activities: StepActivities & DeliverActivities & SlackCardActivities & OnboardingActivities & Partial<AnchorActivities>;
   bundle: () => Promise<WorkflowBundleOption>;
   link: TemporalLink;
+  metrics: Pick<Metrics, 'temporalErrors'>;
   log: Logger;
   signal: AbortSignal;
   tracing?: Tracing;
@@ -42,7 +44,7 @@ const connectMs = 10_000;
 
 /** Connects and works until the signal aborts. Retries each second while Temporal is unreachable, or after the worker has failed. */
 export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorker {
-  const { signal, log } = options;
+  const { signal, log, metrics } = options;
   const state = { worker: null as Worker | null };
   const running = async () => {
     let failure = '';
@@ -54,6 +56,7 @@ export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorke
         const text = describeError(error);
         if (text !== failure) log.warn({ error: text }, 'the worker cannot work for Temporal; trying again every second');
         failure = text;
+        metrics.temporalErrors.inc({ operation: 'work' });
       }
       await sleep(retryMs, signal);
     }

@@ -43,7 +43,11 @@ describe('while Temporal is away', { shuffle: false }, () => {
     const id = await storeRequest(worker.database);
     expect(await reader.reachable()).toBe(false);
     expect(await reader.requestWorkflow(id)).toEqual({ runId: null, live: null, liveError: 'unavailable' });
-    await sleep(300);
+    // A worker that has never met Temporal raises the alert too.
+    await eventually(async () => {
+      const { values } = await worker.metrics.temporalErrors.get();
+      return values.some(({ labels, value }) => labels.operation === 'work' && value > 0);
+    });
     expect(await countBacklog(worker.database)).toBe(1);
     await server.start();
     await untilKnown(worker, id, 'pending');

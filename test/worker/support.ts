@@ -100,6 +100,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
     },
     bundle: loadWorkflowBundle,
     link: temporal,
+    metrics,
     log,
     signal: stopping.signal,
     ...(options.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: options.maxCachedWorkflows }),

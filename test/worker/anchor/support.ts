@@ -35,7 +35,8 @@ export async function startAnchorWorker(options: AnchorWorkerOptions) {
   const activityDatabase = openTestDatabase(options.activityUrl ?? url, 4);
   const keys = await openAuditKeys({ database, secretKey, publicKeys: [] });
   const namespace = 'default';
-  const temporal = createTemporalLink({ namespace, callTimeoutMs: 3000, metrics: createMetrics('0.0.0'), log });
+  const metrics = createMetrics('0.0.0');
+  const temporal = createTemporalLink({ namespace, callTimeoutMs: 3000, metrics, log });
   const worker = runTemporalWorker({
     config: {
       temporal: {
@@ -52,6 +53,7 @@ export async function startAnchorWorker(options: AnchorWorkerOptions) {
     activities: openAnchorActivity({ anchor, database: activityDatabase, keys, log, signal: stopping.signal }) as never,
     bundle: loadWorkflowBundle,
     link: temporal,
+    metrics,
     log,
     signal: stopping.signal,
   });
