@@ -39,6 +39,13 @@ export function isUnreachable(error: unknown): boolean {
 // Read-only, no privilege, no such table, raised by a trigger. These are faults of the database's setup, never of a caller.
 const setUpStates = /^(25006|42501|42P01|P0001)$/;
 
+/** Why our own database could not answer, in a word that says nothing of its address or data: a SQLSTATE, a network code, or how a connection failed. */
+export function outageOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (typeof code === 'string') return code;
+  return String(message).startsWith('timeout exceeded') ? 'no_connection_free' : 'connection_lost';
+}
+
 /** Whether our own database refuses a necessary write: it rejects an audit event, or its setup is wrong (AU-10). */
 export function isWriteRefused(error: unknown): boolean {
   const state = sqlState(error);

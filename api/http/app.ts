@@ -48,6 +48,7 @@ export function createApp(options: AppOptions): Koa {
       subjectId: null,
       clientIp: null,
       traceId: null,
+      outage: null,
     };
     ctx.state = trace;
     ctx.set('x-svc-version', services.version);
@@ -193,6 +194,7 @@ function record(services: Services, trace: Trace, ctx: Koa.Context, durationMs: 
       ...labels,
       status: ctx.status,
       duration_ms: Math.round(durationMs * 10) / 10,
+      outage: trace.outage ?? undefined,
     },
     'call',
   );

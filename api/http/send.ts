@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type Koa from 'koa';
-import { isWriteRefused } from '../../db/errors.js';
+import { isWriteRefused, outageOf } from '../../db/errors.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
 import { type ErrorBody, errorBody, errorHeaders, httpStatus } from '../../runtime/http-errors.js';
 import type { Services } from '../context.js';
@@ -21,6 +21,8 @@ export interface Trace {
   clientIp: string | null;
   /** Of the request that the call made or moved, where tracing is on. */
   traceId: string | null;
+  /** Why the gateway's database did not answer, in a word; null if it did. */
+  outage: string | null;
 }
 
 /** Sent with every page, so that no other page can frame it (HD-93). */
@@ -129,12 +131,10 @@ export function sendError(ctx: Koa.Context, services: Services, error: unknown):
 }
 
 function describe(ctx: Koa.Context, services: Services, error: unknown): { status: number; body: ErrorBody } {
-  const { callId, template } = ctx.state as Trace;
+  const trace = ctx.state as Trace;
+  const { callId, template } = trace;
   if (error instanceof GatewayError) {
-    // Only the code: database messages may hold what no log may (OP-92).
-    const { code } = (error.cause ?? {}) as { code?: unknown };
-    if (error.cause !== undefined)
-      services.log.debug({ call_id: callId, path: template, reason: String(code ?? 'connection') }, error.message);
+    if (error.cause !== undefined) trace.outage = outageOf(error.cause);
     const status = error instanceof HeadersTooLarge ? 431 : httpStatus(error.code);
     return { status, body: errorBody(error) };
   }

@@ -12,6 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => behind?.close());
 
+const lineOf = ({ headers }: { headers: Headers }) =>
+  api.logged.map((line) => JSON.parse(line)).find((line) => line.call_id === headers.get('x-request-id') && line.msg === 'call');
+
 describe('our own Postgres away (HT-112, HT-111, IM-8)', () => {
   it.each(['cut', 'freeze'] as const)('%s: every call is 503, the probes answer, and recovery needs no restart', async (how) => {
     const token = api.tokens.admin;
@@ -29,6 +32,7 @@ describe('our own Postgres away (HT-112, HT-111, IM-8)', () => {
         { error: 'the gateway database is not reachable', code: 'service.unavailable', hint: null },
       ]);
       expect(answer.headers.get('retry-after')).toBe('1');
+      expect(lineOf(answer)).toMatchObject({ level: 'info', msg: 'call', status: 503, outage: expect.stringMatching(/^\w+$/) });
     }
     expect(health.status).toBe(200);
     const ready = await api.call('GET', '/ready');
