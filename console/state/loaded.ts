@@ -48,15 +48,20 @@ export function useLoaded<Value>(
     );
     return () => abort.abort();
   }, [key, round]);
+  useChanges(pace, (change) => latest.current.concerns(change));
+  const value = state.key === key ? state.value : undefined;
+  return { value, error: state.error, isLoading: state.isLoading, reload };
+}
+
+/** Tells `pace` of each change that concerns what is loaded. */
+function useChanges(pace: ReturnType<typeof createPace>, concerns: (change: Change | null) => boolean): void {
   useEffect(() => {
     const stop = onChange((change) => {
-      if (latest.current.concerns(change)) pace.changed(change === null);
+      if (concerns(change)) pace.changed(change === null);
     });
     return () => {
       pace.stop();
       stop();
     };
   }, []);
-  const value = state.key === key ? state.value : undefined;
-  return { value, error: state.error, isLoading: state.isLoading, reload };
 }

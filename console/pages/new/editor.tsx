@@ -41,13 +41,9 @@ export function Editor({ text, onChange, dialect, schema, marks, label }: Editor
       parent: root,
       root,
       extensions: [
-        basicSetup,
+        plain(label),
         language.of([]),
-        syntaxHighlighting(colours),
-        theme,
-        EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
-        EditorView.updateListener.of((update) => update.docChanged && changed.current(update.state.doc.toString())),
+        EditorView.updateListener.of(({ docChanged, state }) => docChanged && changed.current(state.doc.toString())),
       ],
     });
     editor.current = { view, language };
@@ -69,6 +65,14 @@ export function Editor({ text, onChange, dialect, schema, marks, label }: Editor
   }, [marks]);
   return <div class="editor" ref={host} />;
 }
+
+const plain = (label: string) => [
+  basicSetup,
+  syntaxHighlighting(colours),
+  theme,
+  EditorView.lineWrapping,
+  EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+];
 
 function diagnosticOf(view: EditorView, { line, severity, message }: Mark): Diagnostic {
   const { from, to } = view.state.doc.line(Math.min(Math.max(1, line), view.state.doc.lines));
