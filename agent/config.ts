@@ -37,7 +37,7 @@ export function readAgentConfig(
   const source = readSource(file);
   if ('problem' in source) return { config: null, problems: [{ key: '', text: source.problem }] };
   const expanded = expandValues(source.toml, variables, report);
-  const parsed = agentToml.safeParse(expanded);
+  const parsed = agentToml.safeParse(expanded, { error: wordsOf });
   if (parsed.success && problems.length === 0)
     return { config: build(parsed.data, { directory: dirname(resolve(file)), variables, report }), problems };
   const unexpanded = problems.map(({ key }) => key);
@@ -128,7 +128,7 @@ function describe(issue: z.core.$ZodIssue): { key: string; what: string }[] {
       return { key, what: `unknown key ${key}${near === null ? '' : ` (did you mean ${near}?)`}` };
     });
   }
-  return [{ key: path, what: `${path}: ${wordsOf(issue)}` }];
+  return [{ key: path, what: `${path}: ${issue.message}` }];
 }
 
 interface Table {

@@ -1,7 +1,7 @@
 import { cutBytes } from '../lib/utf8.js';
 import type { ResultText } from './result-json.js';
 
-/** A run's result; fields are named as in the result submission (section 6 of the agent protocol). */
+/** A run's result; fields are named as in the result submission (agent.md section 6). */
 export type Outcome =
   | {
       success: true;

@@ -36,7 +36,7 @@ export type PollResult =
 /** Sends one poll. Never throws; an aborted poll counts as failed. */
 export type Poll = (request: PollRequest) => Promise<PollResult>;
 
-/** Polls that describe this process (section 3 of the agent protocol). */
+/** Polls that describe this process (agent.md section 3). */
 export function createPoller(dependencies: PollerDependencies): Poll {
   const { client, timings, log } = dependencies;
   const self = { instanceId: randomUUID(), begunAt: performance.now() };

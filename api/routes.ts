@@ -42,7 +42,7 @@ export const readOnlyPaths: readonly string[] = [
 
 /** Times without a key in `server.toml`, in milliseconds. */
 export interface RouteTimes extends RequestTimes {
-  /** How long a result stream waits (section 8 of the HTTP rules). */
+  /** How long a result stream waits (http.md section 8). */
   resultWaitMs: number;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;

@@ -8,7 +8,7 @@ import { inRounds } from './rounds.js';
 
 const batch = 500;
 
-/** Answers calls whose server died (MC-24), and forgets streams that ended long ago and sessions that expired (operations section 9). */
+/** Answers calls whose server died (MC-24), and forgets streams that ended long ago and sessions that expired (operations.md section 9). */
 export const createMcpCleaner = ({ database, config }: { database: Database; config: () => Config }): Job =>
   inRounds(database, {
     name: 'mcp cleaner',

@@ -8,7 +8,7 @@ import { removeEach } from './removals.js';
 import { inRounds } from './rounds.js';
 
 const everyMs = 3_600_000;
-/** Rows per transaction (section 9 of the operations rules). */
+/** Rows per transaction (operations.md section 9). */
 const batch = 1000;
 /** Requests with objects; each has its own transaction. */
 const batchWithObjects = 100;

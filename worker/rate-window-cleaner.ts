@@ -5,7 +5,7 @@ import { inRounds } from './rounds.js';
 
 const batch = 1000;
 
-/** Deletes ended rate windows (operations section 9). */
+/** Deletes ended rate windows (operations.md section 9). */
 export const createRateWindowCleaner = ({ database }: { database: Database }): Job =>
   inRounds(database, {
     name: 'rate window cleaner',

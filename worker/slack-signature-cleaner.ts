@@ -5,7 +5,7 @@ import { inRounds } from './rounds.js';
 
 const batch = 1000;
 
-/** Forgets signatures of Slack's calls that no longer pass (operations section 9). */
+/** Forgets signatures of Slack's calls that no longer pass (operations.md section 9). */
 export const createSlackSignatureCleaner = ({ database }: { database: Database }): Job =>
   inRounds(database, {
     name: 'slack signature cleaner',

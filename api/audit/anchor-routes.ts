@@ -31,7 +31,7 @@ const anchors = named('AuditAnchorList', 'A page of checkpoints, newest first.',
   ...pageFields,
 });
 
-/** What the anchor outside was given, and what it answered (section 10 of audit.md). */
+/** What the anchor outside was given, and what it answered (audit.md section 10). */
 export const anchorRoutes: Route[] = [
   route({
     operationId: 'listAuditAnchors',

@@ -19,7 +19,7 @@ const shared = {
 
 const aboutParts = 'A browser that goes to an address of the console gets its page, which shows what the address names.';
 
-/** `/console` (section 1 of the console rules). */
+/** `/console` (console.md section 1). */
 export const pageRoutes: Route[] = [
   route({
     ...shared,

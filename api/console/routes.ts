@@ -38,7 +38,7 @@ function checkOn({ config }: Services): void {
 
 const session = { path: '/api/console/session', tag: 'console', checkOn } as const;
 
-/** `/api/console` (section 2 of the console rules). */
+/** `/api/console` (console.md section 2). */
 export const consoleRoutes: Route[] = [
   route({
     ...session,

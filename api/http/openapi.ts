@@ -6,7 +6,7 @@ import { type Json, type NamedSchemas, namedSchemas } from './openapi-schemas.js
 import type { Route } from './route.js';
 import { tags } from './tags.js';
 
-/** Codes that any call with a credential can get (HT-3 to HT-8, section 9), in addition to those that its route declares. */
+/** Codes that any call with a credential can get (HT-3 to HT-8, http.md section 9), in addition to those that its route declares. */
 const credentialErrors: readonly ErrorCode[] = [
   'auth.missing_token',
   'auth.invalid_token',

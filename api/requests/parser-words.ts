@@ -1,4 +1,4 @@
-/** Clients look for these phrases in a refused creation (section 7.2 of the HTTP rules), so quoted text must not contain them. */
+/** Clients look for these phrases in a refused creation (http.md section 7.2), so quoted text must not contain them. */
 const matched = /reason is required|not registered/g;
 const maxLength = 500;
 

@@ -6,7 +6,7 @@ import { viewResult } from './result.js';
 import { resume, submitResume } from './resume.js';
 import { review, submitReview } from './review.js';
 
-/** By `action_id` of a button (section 3 of the rules of Slack). */
+/** By `action_id` of a button (slack.md section 3). */
 export const actions: ReadonlyMap<string, ActionHandler> = new Map([
   ['svc_review', review],
   ['svc_resume', resume],
@@ -14,7 +14,7 @@ export const actions: ReadonlyMap<string, ActionHandler> = new Map([
   ['svc_onboarding_review', reviewOnboarding],
 ]);
 
-/** By `callback_id` of a modal (section 4). */
+/** By `callback_id` of a modal (slack.md section 4). */
 export const submissions: ReadonlyMap<string, SubmissionHandler> = new Map([
   ['svc_review_modal', submitReview],
   ['svc_create_modal', submitCreate],
@@ -25,7 +25,7 @@ export const submissions: ReadonlyMap<string, SubmissionHandler> = new Map([
 
 const usage = ['/svc execute – ask for SQL to be run', '/svc join – ask for an account', '/svc help – this text'].join('\n');
 
-/** By the first word after `/svc` (section 5). */
+/** By the first word after `/svc` (slack.md section 5). */
 export const commands: ReadonlyMap<string, CommandHandler> = new Map([
   ['execute', execute],
   ['help', async () => usage],

@@ -85,7 +85,7 @@ const click = z.object({
   actions: z.array(z.looseObject({ action_id: z.string() })).min(1),
 });
 
-/** The first action counts (section 3). */
+/** The first action counts (slack.md section 3). */
 function takeClick(payload: Record<string, unknown>, sender: (user: SlackSender) => SlackCall, { afterwards }: SlackPart): void {
   const { trigger_id: triggerId, user, channel, actions: clicked } = parsePart('body', click, payload);
   const { action_id: name, value } = clicked[0]!;

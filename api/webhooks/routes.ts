@@ -59,7 +59,7 @@ const deliveries = named('DeliveryList', 'A page of deliveries, newest first.', 
   ...pageFields,
 });
 
-/** Webhooks and their deliveries (section 8 of notifications.md). */
+/** Webhooks and their deliveries (notifications.md section 8). */
 export const webhookRoutes: Route[] = [
   route({
     operationId: 'listWebhooks',

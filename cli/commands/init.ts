@@ -16,7 +16,7 @@ interface InitOptions {
 const files = { 'svc.toml': svcToml, 'server.toml': serverToml, 'agent.toml': agentToml };
 
 /**
- * `svc init` (CL section 6): writes the three configuration files; overwrites existing ones only with `--force`. Calls no server.
+ * `svc init` (cli.md section 6): writes the three configuration files; overwrites existing ones only with `--force`. Calls no server.
  */
 export async function init(context: Context, _: readonly string[], options: InitOptions): Promise<Answer> {
   const { outputDir, force = false, dryRun = false } = options;

@@ -51,7 +51,7 @@ export async function resumeRequest(context: Context, args: readonly string[], o
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
-/** `svc request result ID`: the stored result; exits with the statement's code (section 4). */
+/** `svc request result ID`: the stored result; exits with the statement's code (cli.md section 4). */
 export async function requestResult(context: Context, args: readonly string[], options: ResultOptions): Promise<Answer> {
   if (options.list === true) {
     if (options.execution !== undefined || options.output !== undefined)

@@ -10,7 +10,7 @@ export interface SlackInitOptions {
   open?: boolean;
 }
 
-/** `svc slack init` (CL section 6): prints the manifest from which Slack makes the gateway's app. Calls no server. */
+/** `svc slack init` (cli.md section 6): prints the manifest from which Slack makes the gateway's app. Calls no server. */
 export async function initSlack(context: Context, _: readonly string[], options: SlackInitOptions): Promise<Answer> {
   const { serverUrl, appName, manifestOnly = false, open = false } = options;
   const manifest = slackManifest(serverUrl, appName);

@@ -25,7 +25,7 @@ interface JwtServices {
   log: Logger;
 }
 
-/** Authenticates JWTs by the configuration of the moment (section 3 of the identity rules). The keys of the provider are kept between calls, and nothing else. */
+/** Authenticates JWTs by the configuration of the moment (identity.md section 3). The keys of the provider are kept between calls, and nothing else. */
 export function createAuthenticateJwt({ database, config, log }: JwtServices): AuthenticateJwt {
   const keySetOf = rememberedKeySet((error) =>
     log.warn({ error: describe(error) }, 'the keys of the identity provider cannot be fetched'),

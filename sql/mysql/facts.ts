@@ -10,7 +10,7 @@ import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';
 import { fixedIn, selectsRows, writtenBy } from './writes.js';
 
-/** The facts of one MySQL statement; rules look at what would run (section 8). */
+/** The facts of one MySQL statement; rules look at what would run (sql-safety.md section 8). */
 export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: MysqlFindings): StatementFacts {
   const facts = noFacts();
   if (form.class === 'setting' || form.kind === 'show') return facts;

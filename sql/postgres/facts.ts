@@ -9,7 +9,7 @@ import { usesOf } from './uses.js';
 import { tableOf, walk } from './walk-names.js';
 import { queriesIn, toldBy, unrestrictedBy } from './writes.js';
 
-/** The facts of one PostgreSQL statement, after any EXPLAIN; rules look at what would run (section 8). */
+/** The facts of one PostgreSQL statement, after any EXPLAIN; rules look at what would run (sql-safety.md section 8). */
 export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings): StatementFacts {
   const facts = noFacts();
   if (form.class === 'setting' || form.kind === 'show') return facts;
