@@ -16,7 +16,7 @@ import { outgoingInsert } from './outgoing.js';
 import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
-import { activeOwner } from './users.js';
+import { activeUsers } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
@@ -68,9 +68,10 @@ export async function insertAtOnce(db: Database, request: NewRequest, now: numbe
   if (isMutatingMigration(request.operation)) return undefined;
   const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, recorder: db }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
-    return `${activeOwner(p, request.requester)},
+    const active = activeUsers(p, [request.requester]);
+    return `${active.part},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
-        where (select count(*) from owner) = 1 and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
+        where ${active.all} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
           and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
   });
   return (await db.writeOnce(write)) ? stored : undefined;

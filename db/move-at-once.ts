@@ -7,7 +7,7 @@ import { movingStatement, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
 import { type FoundState, readState } from './request-state.js';
 import { at } from './row-types.js';
-import { activeOwner } from './users.js';
+import { activeUsers } from './users.js';
 
 interface Options<Facts> extends HowToMove {
   /** The request, if the caller has read it already. */
@@ -16,7 +16,7 @@ interface Options<Facts> extends HowToMove {
 
 /**
  * Makes the same move as `move` in two round trips, with no transaction open between them: one statement reads, and one writes and commits. The second
- * writes only if the row is still the one that was read, none of its instants has passed since, and its owner is still active. Otherwise, and for
+ * writes only if the row is still the one that was read, none of its instants has passed since, and the users it relies on are still active. Otherwise, and for
  * migrations, which need the lock of their pair, `move` decides again under locks.
  */
 export async function moveAtOnce<Facts = undefined>(
@@ -46,17 +46,18 @@ function writeIfUnchanged(
   db: Database,
   { request, rowVersion, now }: FoundState<unknown>,
   written: Written,
-  { needsOwner = false }: HowToMove,
+  { needsOwner = false, actor }: HowToMove,
 ): Promise<boolean> {
   const until = nextInstantOf(request, now);
+  const users = [...(needsOwner ? [request.requester] : []), ...(actor === undefined ? [] : [actor])];
   const allowed = (p: Parameters) => {
-    const owner = needsOwner ? activeOwner(p, request.requester) : null;
+    const active = users.length === 0 ? null : activeUsers(p, users);
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
-      ${owner === null ? '' : 'and (select count(*) from owner) = 1'} for no key update)`;
+      ${active === null ? '' : `and ${active.all}`} for no key update)`;
     // Judged once the lock is held, however long that took.
     const instant = `${p.add(at(until))}::timestamptz`;
     const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;
-    return [...(owner === null ? [] : [owner]), locked, inTime].join(', ');
+    return [...(active === null ? [] : [active.part]), locked, inTime].join(', ');
   };
   return db.writeOnce(movingStatement(written, db, allowed));
 }

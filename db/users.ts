@@ -62,9 +62,12 @@ export async function lockActive(tx: Transaction, who: { id: string } | { ownerO
   return row?.active ?? false;
 }
 
-/** The same as part `owner` of a larger statement, which is empty if the user is not active. */
-export const activeOwner = (p: Parameters, id: string): string =>
-  `owner as materialized (select 1 from users where id = ${p.add(id)} and status = 'active' for key share)`;
+/** The same of several users as part `active` of a larger statement, which `all` lets through only if each of them is active. */
+export function activeUsers(p: Parameters, ids: readonly string[]): { part: string; all: string } {
+  const wanted = [...new Set(ids)];
+  const part = `active as materialized (select 1 from users where id = any(${p.add(wanted)}::text[]) and status = 'active' for key share)`;
+  return { part, all: `(select count(*) from active) = ${p.add(wanted.length)}::int` };
+}
 
 /** Locks the user's row. If the acting user is active, keeps them so. Locks in order of id, so two users who act on each other do not deadlock. */
 export async function lockUser(

@@ -115,6 +115,9 @@ export const outOfScope = 'outside what this agent token serves';
 /** 404 of a resource with the text of the catalogue (HT-97). */
 export const notFound = (resource: Resource) => refusal(`${resource}.not_found`, `${resource.replaceAll('_', ' ')} not found`);
 
+/** 401 of a credential whose user was suspended or deleted, even while their call was under way (IM-I4). */
+export const suspended = () => refusal('auth.user_suspended', 'user suspended');
+
 /** 400 with the place of the first offending value in the hint (HT-91). */
 export const invalid = (message: string, place: string | null = null, reason: Reason | null = null) =>
   refusal('validation.failed', message, place, reason);

@@ -7,7 +7,7 @@ import { insertToken, keepUnrevoked, revokeOldSessions } from '../../db/tokens.j
 import { lockActive } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import type { Origins } from '../../domain/caller.js';
-import { refusal } from '../../domain/errors.js';
+import { refusal, suspended } from '../../domain/errors.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Authenticated } from '../../runtime/authentication.js';
 import type { ProviderWord } from '../../runtime/credential-verdict.js';
@@ -44,7 +44,7 @@ export interface Session {
 /** Makes the session and returns its token. Refuses what has ended since the credential was checked. */
 export async function openSession(tx: Transaction, actor: Actor, source: SessionSource, sessionSecs: number): Promise<Session> {
   const { userId, tokenId, ceiling, word } = source;
-  if (!(await lockActive(tx, { id: userId }))) throw refusal('auth.user_suspended', 'user suspended');
+  if (!(await lockActive(tx, { id: userId }))) throw suspended();
   if (tokenId !== null && !(await keepUnrevoked(tx, tokenId))) throw refusal('auth.invalid_token', 'invalid token');
   const now = await databaseNow(tx);
   const expiresAt = Math.min(now + sessionSecs * 1000, source.expiresAt ?? Number.POSITIVE_INFINITY);

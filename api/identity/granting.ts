@@ -3,7 +3,7 @@ import type { Transaction } from '../../db/client.js';
 import { keepGeneration, latestGeneration } from '../../db/generations.js';
 import { listActiveHolders, lockActive, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
-import { invalid, refusal } from '../../domain/errors.js';
+import { invalid, refusal, suspended } from '../../domain/errors.js';
 import { hasAdmin } from '../../domain/last-admin.js';
 import { coversRoles, findRole, resolveRoles } from '../../domain/permissions.js';
 import type { SharedConfig } from '../../domain/policies.js';
@@ -16,8 +16,6 @@ interface Holder {
   /** Stored memberships only. */
   groups: readonly string[];
 }
-
-const suspended = () => refusal('auth.user_suspended', 'user suspended');
 
 /** Locks the user that the call names. Refuses a caller who was suspended after authentication (IM-I4). */
 export async function lockTarget(tx: Transaction, call: { caller: Caller }, id: string): Promise<UserRow | undefined> {

@@ -154,6 +154,32 @@ describe('the last admin (IM-64, IM-I6)', () => {
   });
 });
 
+describe('a move that was let in before its user was suspended (IM-I4)', () => {
+  it.each([
+    ['approve', 'pending'],
+    ['reject', 'pending'],
+    ['cancel', 'approved'],
+    ['resume', 'approved'],
+  ] as const)('%s is 401 once the suspension has committed, and changes nothing', async (what, status) => {
+    const mover = `mover-${what}`;
+    const token = await api.createUser(mover, { roles: ['admin'], groups: ['dba-team'] });
+    const owner = await api.createUser(`owner-${what}`, { roles: ['requester'] });
+    const id = status === 'pending' ? await calls.created(owner) : await reach.approved!(calls, { owner, approver });
+    const client = new pg.Client({ connectionString: api.database.adminUrl });
+    await client.connect();
+    await client.query('begin');
+    await client.query('select 1 from users where id = $1 for update', [mover]);
+    await client.query(`update users set status = 'suspended' where id = $1`, [mover]);
+    const answer = api.call('POST', `/api/requests/${id}/${what}`, { token });
+    await expect.poll(async () => (await client.query(lockWaits)).rows, { timeout: 20_000, interval: 20 }).toHaveLength(1);
+    await client.query('commit');
+    await client.end();
+    const { status: code, body } = await answer;
+    expect([code, body.code]).toEqual([401, 'auth.user_suspended']);
+    expect(await calls.sql('select status from requests where id = $1', [id])).toEqual([{ status }]);
+  });
+});
+
 // The second test reads the news that the suspension in the first has made.
 describe('a user with thousands of open requests', { shuffle: false }, () => {
   const many = 1200;

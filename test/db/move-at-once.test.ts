@@ -129,6 +129,15 @@ describe('a move in two round trips', () => {
     expect((await findState(database, id))?.request.status).toBe('approved');
   });
 
+  it('is refused when its actor was suspended meanwhile (IM-I4)', async () => {
+    const id = await storeRequest(database);
+    const suspend = () => database.query(`update users set status = 'suspended' where id = 'bob'`);
+    await expect(moveAtOnce(database, id, deciding(approval, suspend), { actor: 'bob' })).rejects.toMatchObject({
+      code: 'auth.user_suspended',
+    });
+    expect(await counts(id)).toEqual({ events: 1, news: 1, decisions: 0 });
+  });
+
   it('lets one of many at once win', async () => {
     const id = await storeRequest(database);
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => moveAtOnce(database, id, deciding(approval))));
