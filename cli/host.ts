@@ -109,19 +109,27 @@ function defineServer(program: Command, choose: Choose): void {
 
 function defineKeys(server: Command, choose: Choose): void {
   const keys = define(server, 'keys', 'manage the signing keys of execution tokens and of the audit log');
-  defineKeyCommand(keys, choose, 'list', () => ({ verb: 'list' })).description('list all keys and their status');
+  defineKeyCommand(keys, choose, 'list', () => ({ verb: 'list' }))
+    .description('list all keys and their status')
+    .addOption(purposeOption());
   defineKeyCommand(keys, choose, 'rotate', (_, { overlap, now }) => ({ verb: 'rotate', overlapSecs: overlap, now: now === true }))
     .description('publish a new key that takes over in 10 minutes; one of the audit log takes over at once')
+    .addOption(purposeOption())
     .addOption(overlapOption())
     .option('--now', 'take over at once');
-  defineKeyCommand(keys, choose, 'revoke <key_id>', (keyId) => ({ verb: 'revoke', keyId })).description('revoke a key at once');
+  defineKeyCommand(keys, choose, 'revoke <key_id>', (keyId) => ({ verb: 'revoke', keyId }))
+    .description('revoke a key at once')
+    .addOption(purposeOption());
   defineKeyCommand(keys, choose, 'rotate-secret <file>', (file) => ({ verb: 'rotate-secret', file })).description(
     're-encrypt stored data with the secret key in a file (64 hex characters); stop servers and workers first',
   );
-  defineKeyCommand(keys, choose, 'import <file>', (file) => ({ verb: 'import', file })).description(
-    'import a key from a seed file (64 hex characters)',
-  );
+  defineKeyCommand(keys, choose, 'import <file>', (file) => ({ verb: 'import', file }))
+    .description('import a key from a seed file (64 hex characters)')
+    .addOption(purposeOption());
 }
+
+const purposeOption = (): Option =>
+  new Option('--purpose <name>', 'purpose of the keys').choices(['execution_token', 'audit']).default('execution_token');
 
 interface RotateOptions {
   overlap: number;
@@ -135,12 +143,9 @@ function defineKeyCommand(
   name: string,
   toCommand: (argument: string, options: RotateOptions) => KeyCommand,
 ): Command {
-  const purpose = new Option('--purpose <name>', 'purpose of the keys')
-    .choices(['execution_token', 'audit'])
-    .default('execution_token');
-  const command = formatOptions(define(keys, name)).addOption(configOption()).addOption(purpose);
+  const command = formatOptions(define(keys, name)).addOption(configOption());
   return command.action(() => {
-    const { purpose, ...options } = command.opts<RotateOptions & Pick<KeysOptions, 'purpose'>>();
+    const { purpose = 'execution_token', ...options } = command.opts<RotateOptions & Partial<Pick<KeysOptions, 'purpose'>>>();
     choose(async () => {
       const { runKeys } = await import('../runtime/commands/keys.js');
       const wanted = { config: configOf(command), purpose, command: toCommand(command.args[0] ?? '', options) };
