@@ -16,6 +16,7 @@ import { createHttpServer } from './http/http-server.js';
 import { tokenFiles } from './identity/bootstrap-files.js';
 import { allRoutes, defaultTimes, type RouteTimes, readOnlyPaths } from './routes.js';
 import { openServices, type ServicesOptions } from './services.js';
+import { warmUp } from './warm-up.js';
 
 const callsInProgressMs = 5000;
 
@@ -44,6 +45,7 @@ export async function createServer(options: StartOptions): Promise<RunningServer
     const { services, reload, drain } = await openServices(options, releases);
     const ready = readinessOf(services);
     const http = httpServerOf(services, ready, options.times ?? defaultTimes);
+    await warmUp(services);
     const port = await listen(http, options.listen ?? config.server.listen);
     releases.add(() => closeHttp(http));
     releases.add(await writePidFile(config.stateDir));
