@@ -261,7 +261,7 @@ describe('svc audit verify --file (CL-33)', () => {
         if ((await verifyText(changed, '--public-key', auditKey.publicKeyHex)).code !== 1) passed.push(at);
       }
       expect(passed).toEqual([]);
-    }, 60_000);
+    }, 240_000);
 });
 
 /** A small whole export. */
