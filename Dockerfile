@@ -18,6 +18,8 @@ FROM release AS agent-release
 RUN rm -rf node_modules/@temporalio node_modules/@swc node_modules/webpack node_modules/@aws-sdk node_modules/@smithy node_modules/swagger-ui-dist node_modules/@slack dist/workflow-bundle.js db
 
 FROM ${NODE} AS gateway
+# Temporal's client is native and trusts the certificates of the system; Node brings its own.
+RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
 COPY --from=release /release /opt/svc
 RUN ln -s /opt/svc/bin/svc /usr/local/bin/svc && install -d -o node -g node -m 0700 /var/lib/svc
 USER node

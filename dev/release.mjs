@@ -28,6 +28,9 @@ const shippedFiles = [
   ].map((name) => `bin/${name}`),
   'bin/package.json',
   'db/migrations',
+  // The pages, and the files that they tell to copy.
+  'deploy',
+  'docs',
   'CHANGELOG.md',
   'LICENSE',
   'README.md',
@@ -57,11 +60,10 @@ mkdirSync(join(stage, 'dist'), { recursive: true });
 for (const file of shippedFiles) cpSync(join(root, file), join(stage, file), { recursive: true });
 await copyBuild();
 writeManifest();
-writeFileSync(join(stage, 'THIRD-PARTY-LICENSES.txt'), licencesOf([...shippedPackages(), ...readStamp('console.json').packages]));
-writeFileSync(
-  join(out, 'sbom.cdx.json'),
-  npm(stage, ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
-);
+const inConsole = readStamp('console.json').packages;
+writeFileSync(join(stage, 'THIRD-PARTY-LICENSES.txt'), licencesOf([...shippedPackages(), ...inConsole]));
+writeJson('sbom.cdx.json', billOfMaterials(inConsole));
+cpSync(join(stage, 'sbom.cdx.json'), join(out, 'sbom.cdx.json'));
 const packed = JSON.parse(npm(out, ['pack', './package', '--json', '--ignore-scripts']));
 process.stdout.write(`${join('release', packed[0].filename)}\n${join('release', 'sbom.cdx.json')}\n`);
 
@@ -96,6 +98,21 @@ function writeManifest() {
 function shippedPackages() {
   const { packages } = JSON.parse(readFileSync(join(stage, 'npm-shrinkwrap.json'), 'utf8'));
   return Object.keys(packages).filter((path) => path !== '');
+}
+
+/** The packages that the release installs, and those whose code is in the page of the console. */
+function billOfMaterials(inConsole) {
+  const bill = JSON.parse(npm(stage, ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']));
+  const known = new Set(bill.components.map(({ purl }) => purl));
+  const added = inConsole.map(componentOf).filter(({ purl }) => !known.has(purl));
+  return { ...bill, components: [...bill.components, ...added] };
+}
+
+function componentOf(path) {
+  const { name, version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
+  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+  const licenses = license ? [{ license: { id: license } }] : [];
+  return { 'bom-ref': `${name}@${version}`, type: 'library', name, version, scope: 'required', purl, licenses };
 }
 
 /** Names, versions and licence texts of installed packages. One that is for another platform is not installed and left out. */

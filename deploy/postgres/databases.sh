@@ -1,10 +1,13 @@
 #!/bin/sh
-# Makes the databases and their owners in a new cluster. PostgreSQL's image runs it once.
+# Makes the roles and databases that are missing, and gives each role the password of .env. Safe to repeat; PGHOST, PGUSER and PGPASSWORD say where.
 set -eu
 
+run() { psql -v ON_ERROR_STOP=1 -q "$@"; }
+
 role() {
-  psql -v ON_ERROR_STOP=1 -v name="$1" -v password="$2" -d postgres <<'SQL'
-create role :"name" login password :'password';
+  run -v name="$1" -v password="$2" -d postgres <<'SQL'
+select format('create role %I', :'name') where not exists (select from pg_roles where rolname = :'name') \gexec
+alter role :"name" login password :'password';
 SQL
 }
 
@@ -14,12 +17,16 @@ role shop_write "$SHOP_WRITE_PASSWORD"
 role shop_read "$SHOP_READ_PASSWORD"
 
 for pair in svc:svc temporal:temporal temporal_visibility:temporal shop:shop_write; do
-  psql -v ON_ERROR_STOP=1 -d postgres \
-    -c "create database ${pair%:*} owner ${pair#*:}" \
-    -c "revoke connect, temporary on database ${pair%:*} from public"
+  run -v name="${pair%:*}" -v owner="${pair#*:}" -d postgres <<'SQL'
+select format('create database %I owner %I', :'name', :'owner') where not exists (select from pg_database where datname = :'name') \gexec
+revoke connect, temporary on database :"name" from public;
+SQL
 done
 
-# What may be tried at once: a shop, its writer and its reader.
-psql -v ON_ERROR_STOP=1 -d shop -c 'grant connect on database shop to shop_read' -c 'set role shop_write' -f /etc/svc/shop.sql \
-  -c 'grant select on all tables in schema public to shop_read' \
-  -c 'alter default privileges in schema public grant select on tables to shop_read'
+# What may be tried at once: a shop, its writer and its reader, all of it or nothing.
+is_missing=$(run -d shop -At -c "select to_regclass('public.orders') is null")
+if [ "$is_missing" = t ]; then
+  run -1 -d shop -c 'grant connect on database shop to shop_read' -c 'set role shop_write' -f "${SHOP_SQL:-/etc/svc/shop.sql}" \
+    -c 'grant select on all tables in schema public to shop_read' \
+    -c 'alter default privileges in schema public grant select on tables to shop_read'
+fi

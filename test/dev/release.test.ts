@@ -48,9 +48,14 @@ describe('a release', () => {
     const { components, bomFormat } = JSON.parse(readFileSync(join(clone, 'release/sbom.cdx.json'), 'utf8'));
     expect(bomFormat).toBe('CycloneDX');
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
-    const listed = new Set(
+    const listed = new Set<string>(
       components.map(({ name, group, version }: Component) => `${group ? `${group}/` : ''}${name} ${version}`),
     );
+    expect(readFileSync(join(installed, 'sbom.cdx.json'), 'utf8')).toBe(
+      readFileSync(join(clone, 'release/sbom.cdx.json'), 'utf8'),
+    );
+    for (const name of ['preact', 'codemirror', 'uplot', 'openapi-fetch'])
+      expect([name, [...listed].some((one) => one.startsWith(`${name} `))]).toEqual([name, true]);
     const found = installedPackages(installed, Object.keys(packages));
     expect(found.length).toBeGreaterThan(200);
     const lacking = found.filter(
@@ -58,6 +63,13 @@ describe('a release', () => {
         packages[path].version !== version || !licences.includes(`${name} ${version}: `) || !listed.has(`${name} ${version}`),
     );
     expect(lacking).toEqual([]);
+  });
+
+  it('holds the pages, and every file that installing.md has copied', () => {
+    const page = readFileSync(join(installed, 'docs/installing.md'), 'utf8');
+    const files = [...page.matchAll(/deploy\/[\w./-]+\w/g)].map(([file]) => file);
+    expect(files.length).toBeGreaterThan(5);
+    expect(files.filter((file) => !existsSync(join(installed, file)))).toEqual([]);
   });
 
   it('tells nothing of the machine that it was made on', () => {
