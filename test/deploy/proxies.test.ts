@@ -111,11 +111,11 @@ describe.each([
   });
   afterAll(() => child?.stop('SIGTERM', 5000));
 
-  const open = (method: string, path: string, headers: Record<string, string> = {}, body = '') =>
+  const open = (method: string, path: string, headers: Record<string, string> = {}, body = '', signal?: AbortSignal) =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const where = { host: '127.0.0.1', port, servername: name, ca: authority, localAddress: caller, agent: false };
       const head = { host: name, ...(body === '' ? {} : { 'content-type': 'application/json' }), ...headers };
-      request({ ...where, method, path, headers: head }, resolve)
+      request({ ...where, method, path, headers: head, signal }, resolve)
         .once('error', reject)
         .end(body);
     });
@@ -146,6 +146,20 @@ describe.each([
     const { answer } = await untilWaiting(api, () => ask('GET', `/api/requests/${id}?wait=60`, as(tokens.owner)));
     await calls.act(tokens.dba, id, 'approve');
     expect(JSON.parse((await answer).body)).toMatchObject({ id, status: 'approved' });
+  });
+
+  it.skipIf(!isThere)('ends the wait of a caller who has left', async () => {
+    const id = await calls.created(tokens.owner);
+    const waits = async () =>
+      (await api.services.metrics.longPolls.get()).values.find(({ labels }) => labels.kind === 'request')?.value;
+    const before = await waits();
+    const leaving = new AbortController();
+    const { answer } = await untilWaiting(api, () =>
+      open('GET', `/api/requests/${id}?wait=60`, as(tokens.owner), '', leaving.signal),
+    );
+    leaving.abort();
+    await expect(answer).rejects.toThrow('abort');
+    await expect.poll(waits, { timeout: 10_000 }).toBe(before ?? 0);
   });
 
   it.skipIf(!isThere)('passes on each event of a stream as it comes (MC-22)', async () => {
