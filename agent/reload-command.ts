@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { waitUntil } from '../lib/deadline.js';
-import type { Variables } from '../lib/expansion.js';
+import { type Variables, variablesIn } from '../lib/expansion.js';
 import { readProbesDir } from './config.js';
 import { type ReloadRecord, readPid, readReloadRecord } from './reload-record.js';
 
@@ -26,6 +26,7 @@ export async function runReload(file: string, variables: Variables, say: Say, wi
   const read = readProbesDir(file, variables);
   if ('problem' in read) return fail(read.problem);
   const { directory } = read;
+  const hasVariables = variablesIn(readFileSync(file, 'utf8')).length > 0;
   const pid = readPid(directory);
   if (pid === null || !isAgent(pid)) return fail(`${file}: no agent runs with the probes.dir ${directory}`);
   const askedAt = Date.now();
@@ -42,16 +43,16 @@ export async function runReload(file: string, variables: Variables, say: Say, wi
   };
   await waitUntil(isOver, { ms: withinMs, everyMs: lookEveryMs });
   const [record] = found;
-  if (record) return tell(record, say);
+  if (record) return tell(record, hasVariables, say);
   if (!isAgent(pid)) return fail(`process ${pid} ended before its reload did`);
   return fail(`process ${pid} did not report the result of its reload within ${withinMs / 1000} s; see its log`);
 }
 
-function tell({ pid, outcome, errors, warnings, ...databases }: ReloadRecord, { out, err }: Say): number {
+function tell({ pid, outcome, errors, warnings, ...databases }: ReloadRecord, hasVariables: boolean, { out, err }: Say): number {
   for (const warning of warnings) err(clean(`warning: ${warning}`));
   if (outcome === 'rejected') {
     for (const error of errors) err(clean(error));
-    if (errors.some((error) => error.includes('environment variable')))
+    if (hasVariables)
       err('hint: the agent has the environment that it was started with; restart it for a new variable, or use url_file');
     err(`rejected: process ${pid} keeps its configuration`);
     return 1;
