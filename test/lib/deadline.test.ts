@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { expect, it, vi } from 'vitest';
 import { beforeDeadline, stopAfter, waitUntil, within } from '../../lib/deadline.js';
 import { sleep } from '../../lib/sleep.js';
@@ -32,6 +34,18 @@ it('beforeDeadline: what comes too late goes to `onLate`, and a late error to no
     ),
   ).rejects.toThrow('too late');
   await vi.waitFor(() => expect(onLate.mock.calls).toEqual([[2]]));
+});
+
+it('beforeDeadline: what arrived while this process stood still is in time', async () => {
+  const echo = spawn(process.execPath, ['-e', 'process.stdin.pipe(process.stdout)']);
+  const said = async () => String((await once(echo.stdout, 'data'))[0]);
+  echo.stdin.write('ready');
+  expect(await said()).toBe('ready');
+  const answer = beforeDeadline(said(), 50, { late: () => new Error('too late') });
+  echo.stdin.write('answer');
+  for (const from = performance.now(); performance.now() - from < 500; );
+  expect(await answer).toBe('answer');
+  echo.kill();
 });
 
 it('stopAfter: stops only work that takes too long or whose signal aborts', async () => {
