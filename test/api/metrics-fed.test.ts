@@ -150,7 +150,10 @@ it('OP-I3: every series of /metrics changes in a run that exercises its event', 
   await mcpMessages();
   const waiting = await calls.created(owner);
   const { answer } = await untilWaiting(api, () => calls.show(owner, waiting, '?wait=30'));
+  // As many connections as at the start may be open again, but more are in use.
+  const busy = Promise.all(Array.from({ length: 5 }, () => calls.sql('select pg_sleep(0.5)')));
   const during = await scraped();
+  await busy;
   await calls.act(owner, waiting, 'cancel');
   await answer;
   await reloads();
