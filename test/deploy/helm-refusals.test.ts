@@ -1,6 +1,9 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fileSchema } from '../../config/draft.js';
 import { listKeys } from '../../config/known-keys.js';
+import { temporaryFolder } from '../support/processes.js';
 import { chartFolder, defaults, findHelm, runHelm } from './chart.js';
 
 const program = findHelm(import.meta.url);
@@ -68,5 +71,24 @@ describe.skipIf(program === null)('helm', () => {
       const { printed } = runHelm(program!, ['template', 'gate', chartFolder], { gateway: { config } });
       expect(printed).toContain(`gateway.config: ${path} has a secret in it`);
     }
+  });
+
+  it('names the Helm that it needs to one that reads no TOML', async () => {
+    const chart = await temporaryFolder();
+    cpSync(chartFolder, chart, { recursive: true });
+    const file = join(chart, 'templates/_config.tpl');
+    const older = [
+      ['fromToml', 'unknownToIt'],
+      ['.root.Capabilities.HelmVersion.Version', '"v3.16.4"'],
+    ] as const;
+    const text = older.reduce((text, [from, to]) => text.replaceAll(from, to), readFileSync(file, 'utf8'));
+    for (const [from, to] of older)
+      expect({ from: text.includes(from), to: text.includes(to) }).toEqual({ from: false, to: true });
+    writeFileSync(file, text);
+    const { status, printed } = runHelm(program!, ['template', 'gate', chart], {});
+    expect({ status, printed }).toEqual({
+      status: 1,
+      printed: expect.stringContaining('this chart needs Helm 3.17 or newer, and this is v3.16.4'),
+    });
   });
 });

@@ -1,7 +1,7 @@
 {{/* What the chart demands of the two configurations. Each refusal names the value and the key. */}}
 
 {{- define "svc.gatewayConfig" -}}
-{{- $config := fromToml .Values.gateway.config -}}
+{{- $config := include "svc.toml" (dict "root" . "text" .Values.gateway.config) | fromJson -}}
 {{- with $config.Error }}{{ fail (printf "gateway.config is no TOML: %s" .) }}{{ end -}}
 {{- include "svc.noSecrets" (dict "value" $config "key" "" "where" "gateway") -}}
 {{- if not (hasPrefix "/var/lib/svc/" (dig "state_dir" "" $config)) -}}
@@ -26,7 +26,7 @@
 {{- end -}}
 
 {{- define "svc.agentConfig" -}}
-{{- $config := fromToml .Values.agent.config -}}
+{{- $config := include "svc.toml" (dict "root" . "text" .Values.agent.config) | fromJson -}}
 {{- with $config.Error }}{{ fail (printf "agent.config is no TOML: %s" .) }}{{ end -}}
 {{- include "svc.noSecrets" (dict "value" $config "key" "" "where" "agent") -}}
 {{- if ne (dig "probes" "dir" "" $config) "/var/lib/svc-agent/probes" -}}
@@ -40,6 +40,18 @@
   {{- fail (printf "agent.autoscaling.jobsPerAgent must be at most max_concurrent_tasks of agent.config (%d), or full agents get no help" $tasks) -}}
 {{- end -}}
 {{ .Values.agent.config }}
+{{- end -}}
+
+{{/*
+The TOML `text` as JSON. Helm 3.17 is the first that reads TOML. An older one would refuse the whole file that names the function, so its name
+stands in a text that is read after the version.
+*/}}
+{{- define "svc.toml" -}}
+{{- $helm := .root.Capabilities.HelmVersion.Version -}}
+{{- if semverCompare "<3.17.0-0" $helm -}}
+  {{- fail (printf "this chart needs Helm 3.17 or newer, and this is %s" $helm) -}}
+{{- end -}}
+{{- tpl "{{ fromToml .text | toJson }}" (dict "text" .text) -}}
 {{- end -}}
 
 {{- define "svc.maxAgents" -}}
@@ -73,10 +85,10 @@
 
 {{/* Seconds until the kubelet kills. A server: 5 s before the signal, drain_secs, 5 s for calls in progress, and 10 to spare. */}}
 {{- define "svc.apiGrace" -}}
-{{ dig "server" "drain_secs" 20 (fromToml .Values.gateway.config) | int | add 20 }}
+{{ dig "server" "drain_secs" 20 (include "svc.toml" (dict "root" . "text" .Values.gateway.config) | fromJson) | int | add 20 }}
 {{- end -}}
 
 {{/* An agent: drain_timeout_secs, up to 10 s for cancels, and 10 to spare. */}}
 {{- define "svc.agentGrace" -}}
-{{ dig "drain_timeout_secs" 60 (fromToml .Values.agent.config) | int | add 20 }}
+{{ dig "drain_timeout_secs" 60 (include "svc.toml" (dict "root" . "text" .Values.agent.config) | fromJson) | int | add 20 }}
 {{- end -}}
