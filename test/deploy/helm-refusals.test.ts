@@ -27,6 +27,7 @@ describe.skipIf(program === null)('helm', () => {
     ['gateway.config is no TOML', toml('gateway', ['[server]', '[server'])],
     ['gateway.config: state_dir must', toml('gateway', ['/var/lib/svc/state', 'state'])],
     ['gateway.config: worker.listen must', toml('gateway', ['0.0.0.0:3001', '127.0.0.1:3001'])],
+    ['gateway.config: server.listen must', toml('gateway', ['0.0.0.0:3000', '127.0.0.1:3000'])],
     ['gateway.config: trusted_proxies must', { api: { ingress: { enabled: true } } }],
     ['gateway.resultsClaim must', toml('gateway', ['"s3"', '"local"'])],
     ['result_storage.root_dir must', { gateway: { ...toml('gateway', ['"s3"', '"local"']).gateway, resultsClaim: 'results' } }],

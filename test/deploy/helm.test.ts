@@ -47,9 +47,12 @@ function* leavesOf(values: object, known: readonly string[], prefix = ''): Gener
 
 const program = findHelm(import.meta.url);
 
+const onIpv6 = defaults.gateway.config.replaceAll('"0.0.0.0:', '"[::]:');
+
 const cases: [name: string, values: object, parts: string[]][] = [
   ['as it is', {}, ['agent', 'api', 'worker']],
   ['with everything', everything, ['agent', 'api', 'worker']],
+  ['on IPv6', { gateway: { config: onIpv6 } }, ['agent', 'api', 'worker']],
   ['without the API', { ...everything, api: { enabled: false } }, ['agent', 'worker']],
   ['without the worker', { worker: { enabled: false } }, ['agent', 'api']],
   ['without the agent', { agent: { enabled: false } }, ['api', 'worker']],
@@ -138,6 +141,18 @@ describe.skipIf(program === null)('helm', () => {
       SHOP_PRODUCTION_READ_URL: address,
     });
     expect(config).toMatchObject({ agentId: 'gate-svc-gateway-agent-0', probes: { dir: '/var/lib/svc-agent/probes' } });
+  });
+
+  it('server and worker listen where the probes look for them, on IPv4 or IPv6', () => {
+    const listens = (name: string, values: object) => {
+      const objects = objectsOf(name, values);
+      const { args } = containerOf(objects, 'Deployment', 'api');
+      const worker = /\[worker\]\nlisten = "(.*)"/.exec(find(objects, 'ConfigMap', 'gateway').data!['server.toml']!)?.[1];
+      return [args[args.indexOf('--listen') + 1], worker];
+    };
+    expect(listens('as it is', {})).toEqual(['0.0.0.0:3000', '0.0.0.0:3001']);
+    expect(listens('with everything', everything)).toEqual(['0.0.0.0:3000', '0.0.0.0:3001']);
+    expect(listens('on IPv6', { gateway: { config: onIpv6 } })).toEqual(['[::]:3000', '[::]:3001']);
   });
 
   it('a pod is killed only after its drain (OP-61, AP-17)', () => {

@@ -7,8 +7,11 @@
 {{- if not (hasPrefix "/var/lib/svc/" (dig "state_dir" "" $config)) -}}
   {{- fail "gateway.config: state_dir must lie in /var/lib/svc/, the only folder that can be written: state_dir = \"/var/lib/svc/state\"" -}}
 {{- end -}}
-{{- if and .Values.worker.enabled (ne (dig "worker" "listen" "" $config) "0.0.0.0:3001") -}}
-  {{- fail "gateway.config: worker.listen must be \"0.0.0.0:3001\", or the probes do not reach the worker" -}}
+{{- if and .Values.worker.enabled (not (has (dig "worker" "listen" "" $config) (list "0.0.0.0:3001" "[::]:3001"))) -}}
+  {{- fail "gateway.config: worker.listen must be \"0.0.0.0:3001\", or \"[::]:3001\" with IPv6; otherwise the probes do not reach the worker" -}}
+{{- end -}}
+{{- if and .Values.api.enabled (not (has (dig "server" "listen" "0.0.0.0:3000" $config) (list "0.0.0.0:3000" "[::]:3000"))) -}}
+  {{- fail "gateway.config: server.listen must be \"0.0.0.0:3000\" (also if absent), or \"[::]:3000\" with IPv6; otherwise nobody reaches the server" -}}
 {{- end -}}
 {{- if and .Values.api.enabled .Values.api.ingress.enabled (not (dig "trusted_proxies" nil $config)) -}}
   {{- fail "gateway.config: trusted_proxies must name the ingress (api.ingress.enabled): without it all callers have one address" -}}
@@ -81,6 +84,11 @@ stands in a text that is read after the version.
     {{- fail (printf "%s.config: %s has a secret in it: write ${NAME} in its place, and put NAME into the Secret that %s.secret names" $where $key $where) -}}
   {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* Where a server listens; its own default is its loopback interface. */}}
+{{- define "svc.apiListen" -}}
+{{ dig "server" "listen" "0.0.0.0:3000" (include "svc.toml" (dict "root" . "text" .Values.gateway.config) | fromJson) }}
 {{- end -}}
 
 {{/* Seconds until the kubelet kills. A server: 5 s before the signal, drain_secs, 5 s for calls in progress, and 10 to spare. */}}
