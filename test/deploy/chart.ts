@@ -79,13 +79,20 @@ function somewhere() {
   };
 }
 
-/** Runs helm with `values` as a file after the arguments. */
+/** What the chart has no default for. */
+const required = { gateway: { env: { SVC_RESULTS_BUCKET: 'example-results' } } };
+
+/** Runs helm with `values`, and what is required besides, as files after the arguments. */
 export function runHelm(helm: string, args: readonly string[], values: object): { status: number | null; printed: string } {
   const folder = mkdtempSync(join(tmpdir(), 'svc-chart-'));
-  // JSON is YAML.
-  writeFileSync(join(folder, 'values.yaml'), JSON.stringify(values));
+  const files = [required, values].flatMap((one, index) => {
+    const file = join(folder, `values-${index}.yaml`);
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify(one));
+    return ['--values', file];
+  });
   const home = { HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder };
-  const { status, stdout, stderr } = spawnSync(helm, [...args, '--values', join(folder, 'values.yaml')], {
+  const { status, stdout, stderr } = spawnSync(helm, [...args, ...files], {
     env: { PATH: process.env.PATH, HOME: folder, ...home },
     encoding: 'utf8',
     timeout: 60_000,

@@ -29,6 +29,12 @@ describe.skipIf(program === null)('helm', () => {
     ['gateway.config: worker.listen must', toml('gateway', ['0.0.0.0:3001', '127.0.0.1:3001'])],
     ['gateway.config: server.listen must', toml('gateway', ['0.0.0.0:3000', '127.0.0.1:3000'])],
     ['gateway.config: trusted_proxies must', { api: { ingress: { enabled: true } } }],
+    ['gateway.config: result_storage.bucket must name', toml('gateway', [`bucket = "\${SVC_RESULTS_BUCKET}"`, ''])],
+    ['gateway.env.SVC_RESULTS_BUCKET must name', { gateway: { env: { SVC_RESULTS_BUCKET: '' } } }],
+    [
+      'gateway.env.BUCKET must name',
+      { gateway: { env: { BUCKET: '' }, ...toml('gateway', ['SVC_RESULTS_BUCKET', 'BUCKET']).gateway } },
+    ],
     ['gateway.resultsClaim must', toml('gateway', ['"s3"', '"local"'])],
     ['result_storage.root_dir must', { gateway: { ...toml('gateway', ['"s3"', '"local"']).gateway, resultsClaim: 'results' } }],
     ['gateway.config: database.url has a secret', toml('gateway', [`\${SVC_DATABASE_URL}`, 'postgres://svc:hunter2@db/svc'])],

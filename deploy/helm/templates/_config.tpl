@@ -24,6 +24,16 @@
   {{- if not (hasPrefix "/var/lib/svc-results" (dig "root_dir" "" $results)) -}}
     {{- fail "gateway.config: result_storage.root_dir must be \"/var/lib/svc-results\", where gateway.resultsClaim is mounted" -}}
   {{- end -}}
+{{- else -}}
+  {{- $bucket := dig "bucket" "" $results -}}
+  {{- if not (or $bucket (dig "endpoint" "" $results)) -}}
+    {{- fail "gateway.config: result_storage.bucket must name a bucket of your own: the one that is meant without it may be somebody else's" -}}
+  {{- end -}}
+  {{- range $name, $value := .Values.gateway.env -}}
+    {{- if and (eq $value "") (eq $bucket (printf "${%s}" $name)) -}}
+      {{- fail (printf "gateway.env.%s must name a bucket of your own for results" $name) -}}
+    {{- end -}}
+  {{- end -}}
 {{- end -}}
 {{ .Values.gateway.config }}
 {{- end -}}
