@@ -28,6 +28,10 @@ describe.skipIf(program === null)('helm', () => {
     ['gateway.config: state_dir must', toml('gateway', ['/var/lib/svc/state', 'state'])],
     ['gateway.config: worker.listen must', toml('gateway', ['0.0.0.0:3001', '127.0.0.1:3001'])],
     ['gateway.config: server.listen must', toml('gateway', ['0.0.0.0:3000', '127.0.0.1:3000'])],
+    [
+      'gateway.config: security.secret_key_file cannot',
+      toml('gateway', ['[mcp]', '[security]\nsecret_key_file = "/etc/key"\n[mcp]']),
+    ],
     ['gateway.config: trusted_proxies must', { api: { ingress: { enabled: true } } }],
     ['gateway.config: result_storage.bucket must name', toml('gateway', [`bucket = "\${SVC_RESULTS_BUCKET}"`, ''])],
     ['gateway.env.SVC_RESULTS_BUCKET must name', { gateway: { env: { SVC_RESULTS_BUCKET: '' } } }],

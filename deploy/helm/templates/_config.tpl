@@ -7,6 +7,10 @@
 {{- if not (hasPrefix "/var/lib/svc/" (dig "state_dir" "" $config)) -}}
   {{- fail "gateway.config: state_dir must lie in /var/lib/svc/, the only folder that can be written: state_dir = \"/var/lib/svc/state\"" -}}
 {{- end -}}
+{{- /* Whatever mode a volume asks for, Kubernetes lets the group of the pod read its files, and the program takes no such key. */ -}}
+{{- if dig "security" "secret_key_file" "" $config -}}
+  {{- fail "gateway.config: security.secret_key_file cannot be used: others could read any file that a pod mounts; put the key as SVC_SECRET_KEY into the Secret that gateway.secret names" -}}
+{{- end -}}
 {{- if and .Values.worker.enabled (not (has (dig "worker" "listen" "" $config) (list "0.0.0.0:3001" "[::]:3001"))) -}}
   {{- fail "gateway.config: worker.listen must be \"0.0.0.0:3001\", or \"[::]:3001\" with IPv6; otherwise the probes do not reach the worker" -}}
 {{- end -}}
