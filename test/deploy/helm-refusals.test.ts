@@ -20,6 +20,7 @@ describe.skipIf(program === null)('helm', () => {
     [/\/api\/replicas|api\.replicas/, { api: { replicas: 'two' } }],
     [/repliacs/, { api: { repliacs: 2 } }],
     [/digest/, { image: { agent: { digest: 'sha256:1' } } }],
+    ['image.agent: tag and digest are both set', { image: { agent: { tag: '0.0.9', digest: `sha256:${'0'.repeat(64)}` } } }],
     [/\/gateway\/secret|gateway\.secret/, { gateway: { secret: '' } }],
     [/mounts/, { gateway: { mounts: [{ name: 'tls', mountPath: '/etc/tls' }] } }],
     [/mounts/, { agent: { mounts: [{ name: 'tokens', secret: 'x', mountPath: '/etc/tls' }] } }],

@@ -23,6 +23,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 
 {{- define "svc.image" -}}
 {{- $image := index .root.Values.image .name -}}
+{{- if and $image.digest $image.tag -}}
+  {{- fail (printf "image.%s: tag and digest are both set, and a tag has no effect beside a digest: leave one out" .name) -}}
+{{- end -}}
 {{- if $image.digest -}}
 {{ printf "%s@%s" $image.repository $image.digest }}
 {{- else -}}
