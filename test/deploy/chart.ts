@@ -147,6 +147,10 @@ function* podFaults(pod: PodSpec, accounts: readonly string[], where: string): G
   if (security?.runAsNonRoot !== true || !((security.runAsUser ?? 0) > 0)) yield `${where}: root`;
   if (security?.seccompProfile?.type !== 'RuntimeDefault') yield `${where}: seccomp`;
   for (const container of pod.containers) yield* containerFaults(container, pod, where);
+  // A Job ends by itself.
+  if (!where.startsWith('Job '))
+    for (const { livenessProbe, readinessProbe } of pod.containers)
+      if (!livenessProbe || !readinessProbe) yield `${where}: probes`;
 }
 
 function* containerFaults(container: Container, pod: PodSpec, where: string): Generator<string> {
@@ -154,7 +158,6 @@ function* containerFaults(container: Container, pod: PodSpec, where: string): Ge
   if (security?.readOnlyRootFilesystem !== true) yield `${where}: writable root`;
   if (security?.allowPrivilegeEscalation !== false || security.capabilities?.drop?.[0] !== 'ALL') yield `${where}: rights`;
   if (!resources?.requests?.cpu || !resources.requests.memory || !resources.limits?.memory) yield `${where}: resources`;
-  if (!livenessProbe || !readinessProbe) yield `${where}: probes`;
   if (!/:[^:/]+$/.test(container.image) || container.image.endsWith(':latest')) yield `${where}: image`;
   for (const probe of [container.startupProbe, livenessProbe, readinessProbe])
     if (probe?.httpGet && !container.ports?.some(({ name }) => name === probe.httpGet!.port)) yield `${where}: port of a probe`;

@@ -49,10 +49,13 @@ const program = findHelm(import.meta.url);
 
 const onIpv6 = defaults.gateway.config.replaceAll('"0.0.0.0:', '"[::]:');
 
+const keyChanges = { ...everything, gateway: { ...everything.gateway, nextSecret: 'svc-gateway-next' } };
+
 const cases: [name: string, values: object, parts: string[]][] = [
   ['as it is', {}, ['agent', 'api', 'worker']],
   ['with everything', everything, ['agent', 'api', 'worker']],
   ['on IPv6', { gateway: { config: onIpv6 } }, ['agent', 'api', 'worker']],
+  ['while the secret key changes', keyChanges, ['agent', 'api', 'next-key', 'worker']],
   ['without the API', { ...everything, api: { enabled: false } }, ['agent', 'worker']],
   ['without the worker', { worker: { enabled: false } }, ['agent', 'api']],
   ['without the agent', { agent: { enabled: false } }, ['api', 'worker']],
@@ -88,7 +91,7 @@ describe.skipIf(program === null)('helm', () => {
     });
 
     it('has no NetworkPolicy, budget or account of a part that is left out', () => {
-      for (const part of ['api', 'worker', 'agent'].filter((one) => !parts.includes(one)))
+      for (const part of ['api', 'worker', 'agent', 'next-key'].filter((one) => !parts.includes(one)))
         expect(objectsOf(name, values).filter(({ metadata }) => metadata.name.endsWith(`-${part}`))).toEqual([]);
     });
   });
@@ -163,6 +166,31 @@ describe.skipIf(program === null)('helm', () => {
     expect(graceOf({}, 'StatefulSet', 'agent')).toBe(80);
     const slow = { agent: { config: `drain_timeout_secs = 600\n${defaults.agent.config}` } };
     expect(graceOf(slow, 'StatefulSet', 'agent')).toBe(620);
+  });
+
+  it('while the secret key changes, neither server nor worker runs', () => {
+    const replicasOf = (name: string, values: object) =>
+      ['api', 'worker'].map((part) => find(objectsOf(name, values), 'Deployment', part).spec!.replicas);
+    expect(replicasOf('with everything', everything)).toEqual([3, 2]);
+    expect(replicasOf('while the secret key changes', keyChanges)).toEqual([0, 0]);
+  });
+
+  it('the Job gives both keys to svc server keys rotate-secret, the next one in a file that nobody else reads', async () => {
+    const folder = await temporaryFolder();
+    const job = containerOf(objectsOf('while the secret key changes', keyChanges), 'Job', 'next-key');
+    expect(job.envFrom).toEqual([{ secretRef: { name: 'svc-gateway' } }]);
+    expect(job.env).toContainEqual({
+      name: 'SVC_NEXT_SECRET_KEY',
+      valueFrom: { secretKeyRef: { name: 'svc-gateway-next', key: 'SVC_SECRET_KEY' } },
+    });
+    writeFileSync(join(folder, 'svc'), '#!/bin/sh\necho "$@"\nstat -c %a "$4"\ncat "$4"\n', { mode: 0o755 });
+    const [command = '', ...args] = job.command!.map((part) => part.replaceAll('/tmp/', `${folder}/`));
+    const { stdout } = spawnSync(command, args, {
+      encoding: 'utf8',
+      env: { PATH: `${folder}:${process.env.PATH}`, SVC_NEXT_SECRET_KEY: 'the next key' },
+    });
+    const key = join(folder, 'next.key');
+    expect(stdout).toBe(`server keys rotate-secret ${key} --config /etc/svc/server.toml\n600\nthe next key\n`);
   });
 
   it('another configuration starts the pods anew, and no other change of values does', () => {

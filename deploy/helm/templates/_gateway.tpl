@@ -1,9 +1,7 @@
-{{/* The parts of a pod that api and worker share; `part` is which, `port` the number of its port. */}}
+{{/* The parts of a pod that api, worker and the Job of the secret key share. */}}
 
-{{- define "svc.gatewayContainer" -}}
-image: {{ include "svc.image" (dict "root" .root "name" "gateway") }}
-imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-{{ include "svc.environment" (dict "values" .root.Values.gateway) }}
+{{/* How others reach api or worker; `port` is the number of its port. */}}
+{{- define "svc.gatewayPort" -}}
 ports:
   - { name: http, containerPort: {{ .port }} }
 # A first start changes the schema, which takes minutes with millions of requests.
@@ -23,7 +21,13 @@ readinessProbe:
   periodSeconds: 5
   timeoutSeconds: 5
   failureThreshold: 2
-resources: {{- toYaml (index .root.Values .part).resources | nindent 2 }}
+{{- end -}}
+
+{{- define "svc.gatewayContainer" -}}
+image: {{ include "svc.image" (dict "root" .root "name" "gateway") }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+{{ include "svc.environment" (dict "values" .root.Values.gateway "more" .moreEnvironment) }}
+resources: {{- toYaml (index .root.Values (default .part .like)).resources | nindent 2 }}
 securityContext: {{- include "svc.containerSecurity" . | nindent 2 }}
 volumeMounts:
   - { name: config, mountPath: /etc/svc, readOnly: true }

@@ -1,7 +1,7 @@
-{{/* What every pod has; `part` is api, worker or agent. */}}
+{{/* What every pod has; `part` names it, and `like` the part whose values it takes, if that is another one. */}}
 
 {{- define "svc.podSettings" -}}
-{{- $values := index .root.Values .part -}}
+{{- $values := index .root.Values (default .part .like) -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
 serviceAccountName: {{ include "svc.serviceAccount" (dict "root" .root "name" .account) }}
@@ -56,6 +56,9 @@ env:
   {{- with .ownName }}
   - name: {{ . }}
     valueFrom: { fieldRef: { fieldPath: metadata.name } }
+  {{- end }}
+  {{- with .more }}
+  {{- . | nindent 2 }}
   {{- end }}
   {{- range $name, $value := merge (deepCopy .values.env) (dict "SVC_LOG_FORMAT" "json") }}
   - { name: {{ $name }}, value: {{ $value | quote }} }

@@ -31,8 +31,9 @@ export interface PodSpec {
 export interface Container {
   name: string;
   image: string;
+  command?: string[];
   args: string[];
-  env: { name: string; value?: string }[];
+  env: { name: string; value?: string; valueFrom?: object }[];
   envFrom: { secretRef: { name: string } }[];
   ports?: { name: string }[];
   startupProbe?: Probe;

@@ -10,6 +10,7 @@ const kinds = [
   'apps.v1.Deployment',
   'apps.v1.StatefulSet',
   'autoscaling.v2.HorizontalPodAutoscaler',
+  'batch.v1.Job',
   'core.v1.ConfigMap',
   'core.v1.Service',
   'core.v1.ServiceAccount',
