@@ -23,9 +23,9 @@ revoke connect, temporary on database :"name" from public;
 SQL
 done
 
-# What may be tried at once: a shop, its writer and its reader, all of it or nothing.
-is_missing=$(run -d shop -At -c "select to_regclass('public.orders') is null")
-if [ "$is_missing" = t ]; then
+# What may be tried at once: a shop, its writer and its reader, all of it or nothing. Only where no table is: whoever tries it may rename and drop some.
+is_empty=$(run -d shop -At -c "select not exists (select from pg_class where relnamespace = 'public'::regnamespace)")
+if [ "$is_empty" = t ]; then
   run -1 -d shop -c 'grant connect on database shop to shop_read' -c 'set role shop_write' -f "${SHOP_SQL:-/etc/svc/shop.sql}" \
     -c 'grant select on all tables in schema public to shop_read' \
     -c 'alter default privileges in schema public grant select on tables to shop_read'

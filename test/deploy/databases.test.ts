@@ -78,4 +78,12 @@ describe.skipIf(!hasPsql)('the databases of docker-compose.yml', { shuffle: fals
     expect(await ask('shop_read', 'r1', 'shop', 'select 1')).toBe('28P01');
     expect(await ask('shop_read', 'r2', 'shop', 'select count(*)::int from orders')).toEqual([{ count: 1 }]);
   });
+
+  it('leave the shop to those who change it: a table that is gone stays gone, and the next start does not fail of it', async () => {
+    expect(await ask('shop_write', "w'1", 'shop', 'alter table orders rename to purchases')).toEqual([]);
+    const { status, stderr } = make(0);
+    expect([status, stderr]).toEqual([0, '']);
+    expect(await ask('shop_read', 'r1', 'shop', 'select count(*)::int from purchases')).toEqual([{ count: 1 }]);
+    expect(await ask('shop_read', 'r1', 'shop', 'select from orders')).toBe('42P01');
+  });
 });
