@@ -102,17 +102,28 @@ function shippedPackages() {
 
 /** The packages that the release installs, and those whose code is in the page of the console. */
 function billOfMaterials(inConsole) {
-  const bill = JSON.parse(npm(stage, ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']));
+  const bill = bomOf(stage);
   const known = new Set(bill.components.map(({ purl }) => purl));
-  const added = inConsole.map(componentOf).filter(({ purl }) => !known.has(purl));
-  return { ...bill, components: [...bill.components, ...added] };
+  // With their hashes and licences, from the lockfile of the clone.
+  const built = new Map(bomOf(root).components.map((component) => [component['bom-ref'], component]));
+  const added = inConsole.map((path) => built.get(refOf(path)) ?? fail(`${path} is not in package-lock.json`));
+  // npm calls the whole by its folder.
+  bill.metadata.component.name = 'svc-gateway';
+  return { ...bill, components: [...bill.components, ...added.filter(({ purl }) => !known.has(purl))] };
 }
 
-function componentOf(path) {
-  const { name, version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
-  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
-  const licenses = license ? [{ license: { id: license } }] : [];
-  return { 'bom-ref': `${name}@${version}`, type: 'library', name, version, scope: 'required', purl, licenses };
+function bomOf(folder) {
+  const kind = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
+  return JSON.parse(npm(folder, ['sbom', ...kind, '--package-lock-only', '--omit', 'dev']));
+}
+
+function refOf(path) {
+  const { name, version } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
+  return `${name}@${version}`;
+}
+
+function fail(message) {
+  throw new Error(message);
 }
 
 /** Names, versions and licence texts of installed packages. One that is for another platform is not installed and left out. */

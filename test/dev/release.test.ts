@@ -45,8 +45,8 @@ describe('a release', () => {
 
   it('holds what it is made of: exact versions, licences, a bill of materials', () => {
     const { packages } = JSON.parse(readFileSync(join(installed, 'npm-shrinkwrap.json'), 'utf8'));
-    const { components, bomFormat } = JSON.parse(readFileSync(join(clone, 'release/sbom.cdx.json'), 'utf8'));
-    expect(bomFormat).toBe('CycloneDX');
+    const { components, bomFormat, metadata } = JSON.parse(readFileSync(join(clone, 'release/sbom.cdx.json'), 'utf8'));
+    expect([bomFormat, metadata.component.name, metadata.component.type]).toEqual(['CycloneDX', 'svc-gateway', 'application']);
     const licences = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
     const listed = new Set<string>(
       components.map(({ name, group, version }: Component) => `${group ? `${group}/` : ''}${name} ${version}`),
@@ -54,8 +54,12 @@ describe('a release', () => {
     expect(readFileSync(join(installed, 'sbom.cdx.json'), 'utf8')).toBe(
       readFileSync(join(clone, 'release/sbom.cdx.json'), 'utf8'),
     );
-    for (const name of ['preact', 'codemirror', 'uplot', 'openapi-fetch'])
-      expect([name, [...listed].some((one) => one.startsWith(`${name} `))]).toEqual([name, true]);
+    // The licences are those of all code in the release: what it installs, and what is in the page of the console.
+    const inRelease = licences.split(`\n\n${'-'.repeat(80)}\n\n`).flatMap((part) => /^(\S+ \d\S*): /.exec(part)?.[1] ?? []);
+    expect(inRelease.map((one) => one.split(' ')[0])).toEqual(expect.arrayContaining(['preact', '@codemirror/view', 'uplot']));
+    expect(inRelease.filter((one) => !listed.has(one))).toEqual([]);
+    for (const { name, purl, hashes } of components as Component[])
+      expect([name, purl, hashes?.length]).toEqual([name, expect.stringMatching(/^pkg:npm\//), 1]);
     const found = installedPackages(installed, Object.keys(packages));
     expect(found.length).toBeGreaterThan(200);
     const lacking = found.filter(
@@ -126,6 +130,8 @@ interface Component {
   name: string;
   group?: string;
   version: string;
+  purl: string;
+  hashes?: unknown[];
 }
 
 function installedPackages(root: string, paths: string[]): { path: string; name: string; version: string }[] {
