@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { clone } from '../../dev/layout.js';
@@ -64,6 +65,10 @@ interface Service {
   cap_drop?: string[];
   security_opt?: string[];
   stop_grace_period?: string;
+  image: string;
+  ports?: string[];
+  networks?: string[];
+  depends_on?: Record<string, { condition: string }>;
 }
 
 const services: Record<string, Service> = parse(compose, { merge: true }).services;
@@ -74,6 +79,37 @@ it('every container but those of PostgreSQL and the UI has a read-only file syst
       !read_only || cap_drop?.[0] !== 'ALL' || security_opt?.[0] !== 'no-new-privileges:true',
   );
   expect(open.map(([name]) => name)).toEqual(['postgres', 'temporal-ui']);
+});
+
+it('every image has a version, ours one that can be set: the older one stays, to go back to', () => {
+  const ours = ['api', 'worker', 'agent'];
+  for (const [name, { image }] of Object.entries(services))
+    expect([name, image]).toEqual([
+      name,
+      expect.stringMatching(ours.includes(name) ? /:\$\{SVC_VERSION:-latest\}$/ : /:\d[\w.]*$/),
+    ]);
+});
+
+it('nothing but PostgreSQL starts before the databases are there', () => {
+  const waits = (name: string): boolean =>
+    Object.entries(services[name]!.depends_on ?? {}).some(([other, { condition }]) =>
+      other === 'databases' ? condition === 'service_completed_successfully' : waits(other),
+    );
+  const inData = Object.keys(services).filter((name) => services[name]!.networks!.includes('data'));
+  expect(inData.filter((name) => !waits(name))).toEqual(['postgres', 'databases']);
+});
+
+it('a Prometheus in the network reaches server and worker, and other machines reach no container', () => {
+  const { server, worker } = parseToml(readFileSync(join(clone, 'deploy/server.toml'), 'utf8')) as Record<string, unknown>;
+  expect([server, worker]).toMatchObject([{ listen: '0.0.0.0:3000' }, { listen: '0.0.0.0:3001' }]);
+  for (const name of ['api', 'worker']) expect(services[name]!.networks).toContain('gateway');
+  const published = Object.values(services).flatMap(({ ports }) => ports ?? []);
+  expect(published).toEqual(['127.0.0.1:8233:8080', '127.0.0.1:3000:3000']);
+});
+
+it('the image of the gateway has the certificates that the native client of Temporal looks for', () => {
+  const stage = /^FROM \S+ AS gateway\n[\s\S]*?(?=^FROM)/m.exec(readFileSync(join(clone, 'Dockerfile'), 'utf8'))![0];
+  expect(stage).toMatch(/apt-get install .*ca-certificates/);
 });
 
 it('a container is killed only after its drain (OP-61, AP-17)', () => {
