@@ -24,7 +24,7 @@ const whole = [
   'test/browser/!(bounds|way).test.ts',
   'test/cli/{login-renewal,trust-killed}.test.ts',
   'test/db/{request-list,request-total}.test.ts',
-  'test/deploy/{databases,helm,helm-refusals}.test.ts',
+  'test/deploy/{databases,helm,helm-refusals,pin-keys}.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/docs/commands.test.ts',
   'test/faults/!(kill-points).test.ts',

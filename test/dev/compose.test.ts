@@ -82,7 +82,7 @@ it('every container but those of PostgreSQL and the UI has a read-only file syst
 });
 
 it('every image has a version, ours one that can be set: the older one stays, to go back to', () => {
-  const ours = ['api', 'worker', 'agent'];
+  const ours = ['api', 'worker', 'agent', 'pins'];
   for (const [name, { image }] of Object.entries(services))
     expect([name, image]).toEqual([
       name,
