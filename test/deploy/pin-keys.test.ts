@@ -29,7 +29,10 @@ it('HD-80: pin-keys.sh writes the keys of the database once, those of a rotation
   expect(await pin()).toBe(0);
   const [first] = await api.services.signingKeys.publicKeys();
   expect(pinned()).toBe(`${first!.publicKeyHex}\n`);
-  const rotate = spawn('svc', ['server', 'keys', 'rotate', '--config', config], { env: environment, stdio: 'ignore' });
+  const rotate = spawn(join(clone, 'bin/svc'), ['server', 'keys', 'rotate', '--config', config], {
+    env: environment,
+    stdio: 'ignore',
+  });
   expect((await once(rotate, 'exit'))[0]).toBe(0);
   expect([await pin(), pinned()]).toEqual([0, `${first!.publicKeyHex}\n`]);
   expect(await pin('again')).toBe(0);
