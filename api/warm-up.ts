@@ -4,7 +4,7 @@ import type { Services } from './context.js';
 const connections = 8;
 
 /**
- * Opens connections and has a text parsed before the first call comes: six creations at once at a fresh server take half as long. What fails here
+ * Opens connections and has a text parsed before the first call comes: six creations at once at a fresh server take a third less (bench `start`). What fails here
  * fails again for the callers who need it, and they are told.
  */
 export async function warmUp({

@@ -2,16 +2,22 @@ import type { Child } from '../dev/child.js';
 import { freePort } from '../dev/ports.js';
 import { answersOk } from '../dev/wait-for.js';
 import { sleep } from '../lib/sleep.js';
+import { type Caller, createCaller } from './caller.js';
 import { footprintOf } from './footprint-of.js';
-import { hundredths, percentiles } from './statistics.js';
+import { create } from './requests.js';
+import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
 const lookMs = 5;
 const startWaitMs = 60_000;
 
-/** A further server, and a further worker, on a system that runs: from its start until it answers and until it is ready, with the CPU and memory of that. */
-export async function start({ startBeside }: BenchSystem, { count = 20, warmup = 2 }: BenchOptions) {
+/**
+ * A further server, and a further worker, on a system that runs: from its start until it answers and until it is ready, with the CPU and memory of that.
+ * Then six creations at once at the server, as a proxy sends them to one that has just become ready.
+ */
+export async function start({ startBeside, alice }: BenchSystem, { count = 20, warmup = 2 }: BenchOptions) {
   const measured: Record<string, object> = {};
+  const first: number[] = [];
   for (const name of ['server', 'worker'] as const) {
     const starts: Start[] = [];
     for (let done = -warmup; done < count; done += 1) {
@@ -20,14 +26,27 @@ export async function start({ startBeside }: BenchSystem, { count = 20, warmup =
       const child = startBeside(name, listen);
       try {
         const one = await follow(child, `http://${listen}`, startedAt);
-        if (done >= 0) starts.push(one);
+        const created = name === 'server' ? await createSix(alice, `http://${listen}`) : [];
+        if (done < 0) continue;
+        starts.push(one);
+        first.push(...created);
       } finally {
         await child.stop('SIGKILL', 1000);
       }
     }
     measured[name] = summary(starts);
   }
-  return { count, ...measured };
+  return { count, ...measured, first_creations_ms: percentiles(first) };
+}
+
+/** How long each of six at once takes. */
+async function createSix({ headers }: Caller, url: string): Promise<number[]> {
+  const caller = createCaller(url, headers.authorization!.replace('Bearer ', ''));
+  try {
+    return await Promise.all(Array.from({ length: 6 }, () => timed(() => create(caller, 'production'))));
+  } finally {
+    caller.close();
+  }
 }
 
 interface Start {
