@@ -16,6 +16,7 @@ import { outgoingInsert } from './outgoing.js';
 import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
+import { unrevokedToken } from './tokens.js';
 import { activeUsers } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
 
@@ -47,7 +48,7 @@ export async function creationInstant(db: Vouched): Promise<number> {
 
 /**
  * RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key
- * is a unique violation of `requests_by_key`. `now` is the instant of its creation. The caller has locked the requester.
+ * is a unique violation of `requests_by_key`. `now` is the instant of its creation. The caller has locked the requester and their token.
  */
 export async function insertRequest(tx: Transaction, request: NewRequest, now: number): Promise<StoredRequest> {
   const pairBusyMs = isMutatingMigration(request.operation) ? await lockPair(tx, request.input) : 0;
@@ -61,7 +62,7 @@ export async function insertRequest(tx: Transaction, request: NewRequest, now: n
 export const longestBeforeMs = 500;
 
 /**
- * The same without a transaction around it. Undefined, with nothing written, if `now` is too long ago, the requester is not active, another secret key
+ * The same without a transaction around it. Undefined, with nothing written, if `now` is too long ago, the requester is not active, their token is revoked, another secret key
  * is used, or the pair needs a lock.
  */
 export async function insertAtOnce(db: Database, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
@@ -69,9 +70,10 @@ export async function insertAtOnce(db: Database, request: NewRequest, now: numbe
   const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, recorder: db }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
     const active = activeUsers(p, [request.requester]);
-    return `${active.part},
+    const unrevoked = unrevokedToken(p, request.actor.tokenId);
+    return `${active.part}, ${unrevoked.part},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
-        where ${active.all} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
+        where ${active.holds} and ${unrevoked.holds} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
           and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
   });
   return (await db.writeOnce(write)) ? stored : undefined;

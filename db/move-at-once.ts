@@ -7,6 +7,7 @@ import { movingStatement, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
 import { type FoundState, readState } from './request-state.js';
 import { at } from './row-types.js';
+import { unrevokedToken } from './tokens.js';
 import { activeUsers } from './users.js';
 
 interface Options<Facts> extends HowToMove {
@@ -49,15 +50,18 @@ function writeIfUnchanged(
   { needsOwner = false, actor }: HowToMove,
 ): Promise<boolean> {
   const until = nextInstantOf(request, now);
-  const users = [...(needsOwner ? [request.requester] : []), ...(actor === undefined ? [] : [actor])];
+  const users = [...(needsOwner ? [request.requester] : []), ...(actor?.type === 'user' ? [actor.id] : [])];
   const allowed = (p: Parameters) => {
-    const active = users.length === 0 ? null : activeUsers(p, users);
+    const standing = [
+      ...(users.length === 0 ? [] : [activeUsers(p, users)]),
+      ...(actor === undefined ? [] : [unrevokedToken(p, actor.tokenId)]),
+    ];
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
-      ${active === null ? '' : `and ${active.all}`} for no key update)`;
+      ${standing.map(({ holds }) => `and ${holds} `).join('')}for no key update)`;
     // Judged once the lock is held, however long that took.
     const instant = `${p.add(at(until))}::timestamptz`;
     const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;
-    return [...(active === null ? [] : [active.part]), locked, inTime].join(', ');
+    return [...standing.map(({ part }) => part), locked, inTime].join(', ');
   };
   return db.writeOnce(movingStatement(written, db, allowed));
 }

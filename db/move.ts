@@ -1,4 +1,4 @@
-import { type GatewayError, notFound, suspended } from '../domain/errors.js';
+import { type GatewayError, notFound } from '../domain/errors.js';
 import type { Execution, StoredRequest } from '../domain/request/types.js';
 import type { Change, Verdict } from '../domain/request/verdict.js';
 import { type View, viewOf } from '../domain/request/view.js';
@@ -8,6 +8,7 @@ import { lockPairOf } from './migration-pairs.js';
 import { allowedAlways, type MoveStatement } from './move-statement.js';
 import { movingStatement, type Written } from './move-write.js';
 import { type FactsQuery, type FoundState, lockState } from './request-state.js';
+import { keepStanding, type Standing } from './standing.js';
 import { lockActive } from './users.js';
 
 export interface Moved<Facts = unknown> {
@@ -37,8 +38,8 @@ export interface HowToMove {
   facts?: FactsQuery;
   /** The decision relies on the owner being active: nobody suspends or deletes them before the commit (IM-65). `facts` tells as `ownerActive` whether they are. */
   needsOwner?: boolean;
-  /** The user whose move it is. Whoever suspends or deletes them waits for the commit, and after that it is refused (IM-I4). */
-  actor?: string;
+  /** Whose move it is. Whoever suspends or deletes them, or revokes their token, waits for the commit, and after that it is refused (IM-I4, IM-72). */
+  actor?: Standing;
   /** Also locks the running execution, so that no heartbeat extends the lease that is being judged. */
   lockExecution?: boolean;
   /** The move may dispatch, start or end a migration: its pair is locked before its row. */
@@ -59,10 +60,9 @@ export async function move<Facts = undefined>(
 ): Promise<Moved<Facts>> {
   // All of it travels together, in the order of locks: user, pair, request.
   const owner = how.needsOwner ? lockActive(tx, { ownerOf: id }) : undefined;
-  const actor = how.actor === undefined ? true : lockActive(tx, { id: how.actor });
+  const actor = how.actor === undefined ? undefined : keepStanding(tx, how.actor);
   const pair = how.pair ? lockPairOf(tx, id) : undefined;
-  const [isActive, found] = await Promise.all([actor, lockState<Facts>(tx, id, how), owner, pair]);
-  if (!isActive) throw suspended();
+  const [found] = await Promise.all([lockState<Facts>(tx, id, how), actor, owner, pair]);
   if (found === undefined) throw notFound('request');
   const { moved, written } = await decided(found, decide, how, tx);
   if (written !== null) {

@@ -3,6 +3,7 @@ import type { Queryable, Transaction } from './client.js';
 import type { ProvisioningKind, StoredCredential } from './credentials.js';
 import { granted } from './grants.js';
 import { topic } from './notifications.js';
+import type { Parameters } from './parameters.js';
 import { iso } from './row-types.js';
 
 export interface TokenRow {
@@ -141,10 +142,21 @@ export async function findSession(
   return row;
 }
 
+/** The token, and the one that its session was made from (CO-11), locked against being revoked. */
+const held = (id: string) =>
+  `select revoked_at from tokens where id = any(array(select unnest(array[id, parent_id]) from tokens where id = ${id})) for share`;
+const noneRevoked = 'count(*) > 0 and count(revoked_at) = 0';
+
 /** Keeps the token unrevoked until the transaction ends. False if it is revoked. */
 export async function keepUnrevoked(tx: Transaction, id: string): Promise<boolean> {
-  const rows = await tx.query('select 1 from tokens where id = $1 and revoked_at is null for share', [id]);
-  return rows.length > 0;
+  const [row] = await tx.query<{ kept: boolean }>(`with held as (${held('$1')}) select ${noneRevoked} as kept from held`, [id]);
+  return row?.kept ?? false;
+}
+
+/** The same as part `held` of a larger statement, which `holds` lets through only if the token is not revoked; null asks for none. */
+export function unrevokedToken(p: Parameters, id: string | null): { part: string; holds: string } {
+  const token = `${p.add(id)}::uuid`;
+  return { part: `held as materialized (${held(token)})`, holds: `(${token} is null or (select ${noneRevoked} from held))` };
 }
 
 /** Revokes all active tokens of a kind, of one subject or of all. Returns their ids and owners. */

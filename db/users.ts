@@ -62,23 +62,18 @@ export async function lockActive(tx: Transaction, who: { id: string } | { ownerO
   return row?.active ?? false;
 }
 
-/** The same of several users as part `active` of a larger statement, which `all` lets through only if each of them is active. */
-export function activeUsers(p: Parameters, ids: readonly string[]): { part: string; all: string } {
+/** The same of several users as part `active` of a larger statement, which `holds` lets through only if each of them is active. */
+export function activeUsers(p: Parameters, ids: readonly string[]): { part: string; holds: string } {
   const wanted = [...new Set(ids)];
   const part = `active as materialized (select 1 from users where id = any(${p.add(wanted)}::text[]) and status = 'active' for key share)`;
-  return { part, all: `(select count(*) from active) = ${p.add(wanted.length)}::int` };
+  return { part, holds: `(select count(*) from active) = ${p.add(wanted.length)}::int` };
 }
 
-/** Locks the user's row. If the acting user is active, keeps them so. Locks in order of id, so two users who act on each other do not deadlock. */
-export async function lockUser(
-  tx: Transaction,
-  id: string,
-  actingId: string,
-): Promise<{ user: UserRow | undefined; actingActive: boolean }> {
-  const early = actingId < id ? await lockActive(tx, { id: actingId }) : undefined;
+/** Locks the user's row. The acting user's is kept first if its id is lower, so two users who act on each other do not deadlock. */
+export async function lockUser(tx: Transaction, id: string, actingId: string): Promise<UserRow | undefined> {
+  if (actingId < id) await lockActive(tx, { id: actingId });
   await tx.query('select id from users where id = $1 for update', [id]);
-  const actingActive = early ?? (await lockActive(tx, { id: actingId }));
-  return { user: await findUser(tx, id), actingActive };
+  return findUser(tx, id);
 }
 
 /** False if the id is taken, even by a deleted user (IM-62). A linked Slack id violates `users_slack_user_id_key`. */

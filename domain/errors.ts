@@ -118,6 +118,9 @@ export const notFound = (resource: Resource) => refusal(`${resource}.not_found`,
 /** 401 of a credential whose user was suspended or deleted, even while their call was under way (IM-I4). */
 export const suspended = () => refusal('auth.user_suspended', 'user suspended');
 
+/** 401 of a token that is unknown or revoked, even while its call was under way (IM-72). */
+export const invalidToken = () => refusal('auth.invalid_token', 'invalid token');
+
 /** 400 with the place of the first offending value in the hint (HT-91). */
 export const invalid = (message: string, place: string | null = null, reason: Reason | null = null) =>
   refusal('validation.failed', message, place, reason);

@@ -93,7 +93,7 @@ export async function commitClaim(call: Claimant, services: Services, claiming: 
     const { tokenId } = agentOf(call.caller);
     return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId, pollInstance } };
   };
-  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, pair: true, found };
+  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, actor: call.actor, pair: true, found };
   const moved = await commitMove(services, () => moveAtOnce(services.database, requestId, decide, how));
   return moved.claim?.answer ?? repeatedAnswer(call, requestId, moved.facts) ?? '';
 }

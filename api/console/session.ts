@@ -3,11 +3,11 @@ import { newApiToken } from '../../crypto/api-token.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { databaseNow } from '../../db/clock.js';
-import { insertToken, keepUnrevoked, revokeOldSessions } from '../../db/tokens.js';
-import { lockActive } from '../../db/users.js';
+import { keepStanding } from '../../db/standing.js';
+import { insertToken, revokeOldSessions } from '../../db/tokens.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import type { Origins } from '../../domain/caller.js';
-import { refusal, suspended } from '../../domain/errors.js';
+import { refusal } from '../../domain/errors.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Authenticated } from '../../runtime/authentication.js';
 import type { ProviderWord } from '../../runtime/credential-verdict.js';
@@ -44,8 +44,7 @@ export interface Session {
 /** Makes the session and returns its token. Refuses what has ended since the credential was checked. */
 export async function openSession(tx: Transaction, actor: Actor, source: SessionSource, sessionSecs: number): Promise<Session> {
   const { userId, tokenId, ceiling, word } = source;
-  if (!(await lockActive(tx, { id: userId }))) throw suspended();
-  if (tokenId !== null && !(await keepUnrevoked(tx, tokenId))) throw refusal('auth.invalid_token', 'invalid token');
+  await keepStanding(tx, { id: userId, type: 'user', tokenId });
   const now = await databaseNow(tx);
   const expiresAt = Math.min(now + sessionSecs * 1000, source.expiresAt ?? Number.POSITIVE_INFINITY);
   const seconds = Math.floor((expiresAt - now) / 1000);

@@ -1,9 +1,11 @@
 import type { Config } from '../../config/types.js';
 import type { Transaction } from '../../db/client.js';
 import { keepGeneration, latestGeneration } from '../../db/generations.js';
-import { listActiveHolders, lockActive, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
+import { keepStanding } from '../../db/standing.js';
+import { listActiveHolders, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
+import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
-import { invalid, refusal, suspended } from '../../domain/errors.js';
+import { invalid, refusal } from '../../domain/errors.js';
 import { hasAdmin } from '../../domain/last-admin.js';
 import { coversRoles, findRole, resolveRoles } from '../../domain/permissions.js';
 import type { SharedConfig } from '../../domain/policies.js';
@@ -17,16 +19,11 @@ interface Holder {
   groups: readonly string[];
 }
 
-/** Locks the user that the call names. Refuses a caller who was suspended after authentication (IM-I4). */
-export async function lockTarget(tx: Transaction, call: { caller: Caller }, id: string): Promise<UserRow | undefined> {
-  const { user, actingActive } = await lockUser(tx, id, call.caller.id);
-  if (!actingActive) throw suspended();
+/** Locks the user that the call names. Refuses an actor who was suspended, or whose token was revoked, after authentication. */
+export async function lockTarget(tx: Transaction, { actor }: { actor: Actor }, id: string): Promise<UserRow | undefined> {
+  const user = await lockUser(tx, id, actor.id);
+  await keepStanding(tx, actor);
   return user;
-}
-
-/** The same for a call that names no stored user. */
-export async function keepCaller(tx: Transaction, call: { caller: Caller }): Promise<void> {
-  if (!(await lockActive(tx, { id: call.caller.id }))) throw suspended();
 }
 
 /** Roles of a user as stored (IM-51), without what a JWT adds. */

@@ -1,7 +1,7 @@
 import { isoOrNull } from '../../db/row-types.js';
 import { findToken } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
-import { refusal } from '../../domain/errors.js';
+import { invalidToken, refusal } from '../../domain/errors.js';
 import { permissionTexts } from '../../domain/role-names.js';
 import { type Route, route } from '../http/route.js';
 import { shownCeiling } from './events.js';
@@ -25,7 +25,7 @@ export const meRoutes: Route[] = [
         findUser(database, caller.id),
         caller.tokenId === null ? undefined : findToken(database, caller.tokenId),
       ]);
-      if (user === undefined) throw refusal('auth.invalid_token', 'invalid token');
+      if (user === undefined) throw invalidToken();
       return {
         subject_id: user.id,
         subject_type: 'user' as const,

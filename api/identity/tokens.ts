@@ -5,6 +5,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { databaseNow } from '../../db/clock.js';
 import { isoOrNull } from '../../db/row-types.js';
+import { keepStanding } from '../../db/standing.js';
 import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
 import { isAgentScope, maxAgentScopes, servesPair } from '../../domain/agent-scopes.js';
@@ -20,7 +21,6 @@ import { instant } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 import { parsePart } from '../http/shape.js';
 import { shownCeiling, shownScopes, tokenCreated } from './events.js';
-import { keepCaller } from './granting.js';
 import { rolesOf, userId } from './schemas.js';
 import { agentScope } from './token-schemas.js';
 
@@ -64,7 +64,7 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
   const facts = { id: randomUUID(), name: body.name ?? null, expiresAt };
   const { ceiling, effective } = await services.database.transaction(async (tx) => {
     // Without this lock, a token made during a suspension would survive it.
-    await keepCaller(tx, call);
+    await keepStanding(tx, call.actor);
     const decided = body.subject_type === 'agent' ? agentCeiling(body) : await userCeiling(tx, call, body);
     await requireFuture(tx, expiresAt);
     await requireRoom(tx, body, services.config().auth.tokenPolicy.maxActiveTokensPerUser);

@@ -2,6 +2,7 @@ import type { Config } from '../../config/types.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
+import { keepStanding } from '../../db/standing.js';
 import { insertToken } from '../../db/tokens.js';
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
@@ -11,15 +12,7 @@ import { grantBy } from '../../domain/four-eyes.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
 import { tokenCreated, userCreated } from './events.js';
-import {
-  keepCaller,
-  keepKnownGroups,
-  refuseAboveLimit,
-  requireGrantable,
-  requireKnown,
-  requireKnownGroups,
-  resolve,
-} from './granting.js';
+import { keepKnownGroups, refuseAboveLimit, requireGrantable, requireKnown, requireKnownGroups, resolve } from './granting.js';
 import { type InitialToken, newInitialToken } from './initial-token.js';
 
 export interface Acting {
@@ -35,7 +28,7 @@ export async function createUser(
 ) {
   const user = plannedUser(call, { ...call.body, source: 'api', slackUserId: null });
   await database.transaction(async (tx) => {
-    await keepCaller(tx, call);
+    await keepStanding(tx, call.actor);
     await writeUser(tx, call, user, config());
   });
   const { id, token, stored, groups } = user;
@@ -61,7 +54,7 @@ export function plannedUser({ caller, generation }: Acting, user: NewUser): Plan
   return { ...user, roles, groups, ...newInitialToken(user.id, roleNamesOf(resolved), grantBy(caller)) };
 }
 
-/** Call after `keepCaller`, in the same transaction. */
+/** Call after `keepStanding`, in the same transaction. */
 export async function writeUser(
   tx: Transaction,
   { caller, actor, generation }: Acting,

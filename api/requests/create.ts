@@ -6,9 +6,9 @@ import { clockFrom } from '../../db/clock.js';
 import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
 import { isoOrNull } from '../../db/row-types.js';
-import { lockActive } from '../../db/users.js';
+import { keepStanding } from '../../db/standing.js';
 import type { Actor } from '../../domain/audit/draft.js';
-import { invalid, refusal, suspended } from '../../domain/errors.js';
+import { invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
 import { lacking } from '../../domain/lacking.js';
 import type { Permission } from '../../domain/permission-table.js';
@@ -182,8 +182,7 @@ async function store(services: Services, request: NewRequest, now: number): Prom
 }
 
 async function insertLocked(tx: Transaction, request: NewRequest): Promise<StoredRequest> {
-  const [active, now] = await Promise.all([lockActive(tx, { id: request.requester }), creationInstant(tx)]);
-  if (!active) throw suspended();
+  const [now] = await Promise.all([creationInstant(tx), keepStanding(tx, request.actor)]);
   return insertRequest(tx, request, now);
 }
 

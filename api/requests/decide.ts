@@ -51,7 +51,7 @@ export async function approveRequest(
   const found = await stateAhead.take(call, services.database, id);
   const approve = (request: StoredRequest, now: number) =>
     judge(request, { kind: 'approve', caller, actor, ...body, expectedDigest, ...integrity(request) }, now);
-  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, approve, { found, actor: caller.id }));
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, approve, { found, actor }));
   return {
     id: after.id,
     status: after.status,
@@ -71,7 +71,7 @@ export async function rejectRequest(call: DecisionCall<{ comment: string | null 
   const found = await stateAhead.take(call, services.database, id);
   const reject = (request: StoredRequest, now: number) =>
     judge(request, { kind: 'reject', caller, actor, comment: body.comment, expectedDigest }, now);
-  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, reject, { found, actor: caller.id }));
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, reject, { found, actor }));
   return { id: after.id, status: after.status };
 }
 
@@ -79,7 +79,7 @@ export async function rejectRequest(call: DecisionCall<{ comment: string | null 
 export async function resumeRequest(call: Resumption, services: Services, times: { dispatchMs: number }) {
   const id = requestId(call.params.id);
   const found = await dispatchAhead.take(call, services.database, id);
-  const how = { found, facts: dispatchFacts, needsOwner: true, actor: call.caller.id, pair: true, more: relayDelete };
+  const how = { found, facts: dispatchFacts, needsOwner: true, actor: call.actor, pair: true, more: relayDelete };
   const { after } = await commitMove(services, () => moveAtOnce(services.database, id, resumption(call, times), how));
   return { id: after.id, status: after.status };
 }
@@ -111,7 +111,7 @@ export async function cancelRequest(
   const found = await stateAhead.take(call, services.database, id);
   const cancel = (request: StoredRequest, now: number) =>
     judge(request, { kind: 'cancel', caller, actor, reason: body.reason }, now);
-  const moved = await commitMove(services, () => moveAtOnce(services.database, id, cancel, { found, actor: caller.id }));
+  const moved = await commitMove(services, () => moveAtOnce(services.database, id, cancel, { found, actor }));
   if (moved.after.status === 'cancelled') return reply(200, { id, status: 'cancelled' });
   const ended = await longPoll(call, services, { topics: [topic.request(id)], ms: times.cancelWaitMs }, async () => {
     const found = await findState(services.database, id);

@@ -3,6 +3,7 @@ import type { Transaction } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { askForCard, rebuildCards } from '../../db/slack-cards.js';
 import { endOnboarding, findOnboarding, lockOnboarding } from '../../db/slack-onboardings.js';
+import { keepStanding } from '../../db/standing.js';
 import { refusal } from '../../domain/errors.js';
 import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
@@ -19,7 +20,6 @@ import { onboardingReviewModal } from '../../domain/slack/onboarding-modals.js';
 import { allChosenIn, chosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
 import { isBlank } from '../../domain/slack/text.js';
 import { isUuid } from '../../lib/uuid.js';
-import { keepCaller } from '../identity/granting.js';
 import { type PlannedUser, plannedUser, writeUser } from '../identity/users.js';
 import { type ActingUser, actingUser } from './acting-user.js';
 import type { ActionHandler, SlackCall, SubmissionHandler } from './call.js';
@@ -91,7 +91,7 @@ const claimed = async (tx: Transaction, id: string): Promise<Onboarding> =>
   reviewable(isUuid(id) ? await lockOnboarding(tx, id) : null);
 
 async function reject(tx: Transaction, who: ActingUser, id: string, comment: string): Promise<void> {
-  await keepCaller(tx, who);
+  await keepStanding(tx, who.actor);
   const onboarding = await claimed(tx, id);
   await endOnboarding(tx, id, { status: 'rejected', by: who.caller.id, comment });
   await insertAuditEvents(tx, [onboardingRejected(who.actor, onboarding, comment)]);
@@ -114,7 +114,7 @@ async function approve(
   const acting = { ...who, generation };
   try {
     return await services.database.transaction(async (tx) => {
-      await keepCaller(tx, who);
+      await keepStanding(tx, who.actor);
       const onboarding = await claimed(tx, id);
       const { slackUserId } = onboarding;
       const userId = userIdOf(onboarding);

@@ -39,6 +39,15 @@ describe('a move in two round trips', () => {
     dispatchMs: 60_000,
   };
 
+  const bob = { id: 'bob', type: 'user', tokenId: null } as const;
+  const storeToken = async (parent: string | null): Promise<string> => {
+    const rows = await database.query<{ id: string }>(
+      `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, parent_id) values (gen_random_uuid(), 'user', 'bob', '', '', $1) returning id`,
+      [parent],
+    );
+    return rows[0]!.id;
+  };
+
   /** Judges the move, after `meanwhile` the first time. */
   const deciding = (move: Move, meanwhile: () => Promise<unknown> = async () => {}): Decide<unknown> => {
     return async (request, now) => {
@@ -132,8 +141,26 @@ describe('a move in two round trips', () => {
   it('is refused when its actor was suspended meanwhile (IM-I4)', async () => {
     const id = await storeRequest(database);
     const suspend = () => database.query(`update users set status = 'suspended' where id = 'bob'`);
-    await expect(moveAtOnce(database, id, deciding(approval, suspend), { actor: 'bob' })).rejects.toMatchObject({
+    await expect(moveAtOnce(database, id, deciding(approval, suspend), { actor: bob })).rejects.toMatchObject({
       code: 'auth.user_suspended',
+    });
+    expect(await counts(id)).toEqual({ events: 1, news: 1, decisions: 0 });
+  });
+
+  it.each([
+    ['its token', 'id'],
+    ['the token that its session was made from', 'parent_id'],
+  ])('is refused when %s was revoked meanwhile (IM-72)', async (_, column) => {
+    const id = await storeRequest(database);
+    const parent = await storeToken(null);
+    const tokenId = await storeToken(parent);
+    const revoke = () =>
+      database.query(`update tokens set revoked_at = clock_timestamp() where id = (select ${column} from tokens where id = $1)`, [
+        tokenId,
+      ]);
+    const actor = { ...bob, tokenId };
+    await expect(moveAtOnce(database, id, deciding(approval, revoke), { actor })).rejects.toMatchObject({
+      code: 'auth.invalid_token',
     });
     expect(await counts(id)).toEqual({ events: 1, news: 1, decisions: 0 });
   });
