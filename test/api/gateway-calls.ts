@@ -121,6 +121,8 @@ const fire = (tx: Transaction, id: string, kind: ClockKind) =>
   move(tx, id, (request, now) => judge(request, { kind: 'clock', clock: kind }, now), { lockExecution: true });
 
 async function passClock(tx: Transaction, id: string, kind: ClockKind): Promise<boolean> {
+  // The request before its execution, as moves lock them: in another order, one of both would end by a deadlock.
+  await tx.query('select 1 from requests where id = $1 for no key update', [id]);
   const text =
     kind === 'lease'
       ? `update executions set lease_expires_at = clock_timestamp() - interval '1 ms' where request_id = $1 and status = 'running' returning 1`
