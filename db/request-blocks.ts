@@ -1,7 +1,17 @@
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
-import { compared, type Place, type Places, placesNow, placesOf, type RequestSet, step, unionOf } from './request-places.js';
-import { isNewer, stateNow } from './request-waiting.js';
+import {
+  compared,
+  type Place,
+  type Places,
+  placesNow,
+  placesOf,
+  type RequestSet,
+  stateNow,
+  step,
+  unionOf,
+} from './request-places.js';
+import { isNewer } from './request-waiting.js';
 import { at } from './row-types.js';
 
 export interface Mark extends Place {

@@ -1,15 +1,24 @@
 import type { Queryable } from './client.js';
-import { type Parameters, parameters } from './parameters.js';
-import { newestFirst, selectKeys, unionOf } from './request-places.js';
+import { isMany, noteMany } from './known-many.js';
+import { parameters } from './parameters.js';
+import { type Branches, newestFirst, selectKeys, stateNow, unionOf } from './request-places.js';
 import { mostCounted } from './totals.js';
 
-/** Counts the requests of disjoint conditions from an index, at most one more than `mostCounted` of each. */
-export async function countUpToMost(db: Queryable, branches: (p: Parameters) => string[]): Promise<number> {
+/** So many of a set are counted: more than is told one by one, so that it takes a while until the set may have fewer. */
+const countedOnce = 2 * mostCounted;
+
+/** Counts the requests of disjoint conditions from an index, unless more than `mostCounted` are known. Counts at most `countedOnce` of each. */
+export async function countUpToMost(db: Queryable, branches: Branches): Promise<number> {
+  if (await isMany(db, branches)) return mostCounted + 1;
+  const [state] = await db.query<{ rewrite: number; since: number }>(stateNow);
+  if (state === undefined) throw new Error('select without a row');
   const p = parameters();
-  const most = p.add(mostCounted + 1);
+  const most = p.add(countedOnce);
   const keys = unionOf(branches(p).map((branch) => `${selectKeys(branch)} ${newestFirst} limit ${most}`));
   const [row] = await db.query<{ count: number }>(`select count(*) as count from (${keys}) as keys`, p.values);
-  return row?.count ?? 0;
+  const count = row?.count ?? 0;
+  noteMany(db, branches, state, count);
+  return count;
 }
 
 /**
@@ -17,7 +26,7 @@ export async function countUpToMost(db: Queryable, branches: (p: Parameters) => 
  * not see is not in it. The statistics are of all requests: the estimate tells how common a value is among all, but only a caller who sees
  * more than `mostCounted` requests of that value gets one.
  */
-export async function estimate(db: Queryable, branches: (p: Parameters) => string[]): Promise<number> {
+export async function estimate(db: Queryable, branches: Branches): Promise<number> {
   const p = parameters();
   const keys = unionOf(branches(p).map(selectKeys));
   const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(`explain (format json) ${keys}`, p.values);

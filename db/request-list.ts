@@ -1,19 +1,21 @@
 import type { Caller } from '../domain/caller.js';
 import type { Queryable } from './client.js';
+import { isMany } from './known-many.js';
 import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
 import { countUpToMost, estimate } from './request-count.js';
+import { columns, fromNewest, type ListedRequest, type Page, readPage, type Start, type Wanted } from './request-page.js';
 import {
   type Branches,
-  columns,
-  fromNewest,
-  type ListedRequest,
-  type Page,
-  readPage,
-  type Start,
-  type Wanted,
-} from './request-page.js';
-import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
+  compared,
+  newestFirst,
+  type Places,
+  placesNow,
+  placesOf,
+  selectKeys,
+  step,
+  unionOf,
+} from './request-places.js';
 import { approvable, decidedByMe, filtered, lasting, moving, type RequestFilters, type User } from './request-visibility.js';
 import { noneWait, type Waiting, waitingNow } from './request-waiting.js';
 import { type Counted, mostCounted, totalBy } from './totals.js';
@@ -39,11 +41,15 @@ export async function listRequests(
     ...(isDecided ? [decidedByMe(caller, p)] : []),
     filtered(filters, p),
   ];
-  return listFew(db, caller, (p) => conditions(p).join(' and '), page);
+  const condition = (p: Parameters) => conditions(p).join(' and ');
+  const branches = (p: Parameters) => [condition(p)];
+  const wanted = { caller, branches };
+  if (await isMany(db, branches)) return listMany(db, wanted, page);
+  return (await listFew(db, caller, condition, page)) ?? listByCounting(db, wanted, page);
 }
 
-/** One look at what meets a condition serves the count and the page: half the time where thousands wait. */
-async function listFew(db: Queryable, caller: User, condition: (p: Parameters) => string, page: Page): Promise<Listed> {
+/** One look at what meets a condition serves the count and the page: half the time where thousands wait. Null if there are more than `mostCounted`. */
+async function listFew(db: Queryable, caller: User, condition: (p: Parameters) => string, page: Page): Promise<Listed | null> {
   const p = parameters();
   const keys = `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
   const [limit, offset] = [p.add(page.limit), p.add(page.offset)];
@@ -54,12 +60,8 @@ async function listFew(db: Queryable, caller: User, condition: (p: Parameters) =
     p.values,
   );
   const total = found[0]?.total ?? 0;
-  const rows = found.flatMap((row) => (row.id === null ? [] : [row]));
-  if (total <= mostCounted) return { total, isEstimate: false, rows };
-  const branches = (p: Parameters) => [condition(p)];
-  // The page is whole: it lies among the keys that were found.
-  if (page.offset + page.limit <= mostCounted) return { ...totalBy(await estimate(db, branches), page, rows.length), rows };
-  return listByCounting(db, { caller, branches }, page);
+  if (total > mostCounted) return null;
+  return { total, isEstimate: false, rows: found.flatMap((row) => (row.id === null ? [] : [row])) };
 }
 
 async function listVisible(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
@@ -87,11 +89,16 @@ async function listByCounting(db: Queryable, wanted: Wanted, page: Page, start: 
   const total = counted + waits;
   if (counted <= mostCounted)
     return { total, isEstimate: false, rows: await readPage(db, wanted, { ...page, total }, { ...start, others: counted }) };
+  return listMany(db, wanted, page, start);
+}
+
+/** The page of more than `mostCounted` requests, with an estimate of their number. */
+async function listMany(db: Queryable, wanted: Wanted, page: Page, start: Start = fromNewest): Promise<Listed> {
   const [estimated, rows] = await Promise.all([
     estimate(db, wanted.branches),
     readPage(db, wanted, { ...page, total: Number.POSITIVE_INFINITY }, start),
   ]);
-  return { ...totalBy(estimated + waits, page, rows.length), rows };
+  return { ...totalBy(estimated + start.waiting.keys.length, page, rows.length), rows };
 }
 
 /** How often a list restarts because requests were rewritten meanwhile. After that it counts without places. */

@@ -3,9 +3,9 @@ import type { RiskLevel } from '../domain/workflow-policy.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 import type { Mark } from './request-blocks.js';
-import { compared, newestFirst, selectKeys, unionOf } from './request-places.js';
+import { anyOf, type Branches, compared, newestFirst, selectKeys, unionOf } from './request-places.js';
 import { approvable, hasDecided, type User } from './request-visibility.js';
-import { anyOf, isNewer, noneWait, type Waiting } from './request-waiting.js';
+import { isNewer, noneWait, type Waiting } from './request-waiting.js';
 
 export interface ListedRequest {
   id: string;
@@ -41,8 +41,6 @@ export interface Page {
   limit: number;
   offset: number;
 }
-
-export type Branches = (p: Parameters) => string[];
 
 /** Whose page of which requests. */
 export interface Wanted {

@@ -1,5 +1,6 @@
 import type { Queryable } from './client.js';
 import { longestBeforeMs } from './creation.js';
+import { longestCommitMs } from './listener.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 
@@ -8,6 +9,16 @@ import { at } from './row-types.js';
  * them, and each has an index in list order.
  */
 export type RequestSet = (p: Parameters) => string[];
+
+/** The same of conditions that may change. */
+export type Branches = (p: Parameters) => string[];
+
+/** Any of them, in one condition. */
+export const anyOf = (conditions: readonly string[]): string =>
+  conditions.length === 0 ? 'false' : `(${conditions.map((one) => `(${one})`).join(' or ')})`;
+
+/** What was set before this instant has been committed, or never will be. */
+export const stateNow = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
 
 export interface Place {
   createdAt: number;

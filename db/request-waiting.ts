@@ -1,7 +1,8 @@
 import type { Queryable } from './client.js';
-import { longestCommitMs } from './listener.js';
+import { isMany } from './known-many.js';
 import { type Parameters, parameters } from './parameters.js';
-import { newestFirst, type Place, selectKeys, unionOf } from './request-places.js';
+import { countUpToMost } from './request-count.js';
+import { anyOf, newestFirst, type Place, selectKeys, stateNow, unionOf } from './request-places.js';
 import { at } from './row-types.js';
 import { mostCounted } from './totals.js';
 
@@ -15,10 +16,6 @@ export interface Waiting {
 }
 
 export const noneWait: Waiting = { keys: [], conditions: () => [] };
-
-/** Any of them, in one condition. */
-export const anyOf = (conditions: readonly string[]): string =>
-  conditions.length === 0 ? 'false' : `(${conditions.map((one) => `(${one})`).join(' or ')})`;
 
 /** What met a condition, newest first. Changes with an earlier `updated_at` than `since` are all in it. */
 interface Known {
@@ -46,18 +43,20 @@ export async function waitingNow(db: Queryable, conditions: Conditions): Promise
   const p = parameters();
   const key = JSON.stringify([conditions(p), p.values]);
   const before = kept.get(key);
+  if (before === undefined && (await isMany(db, conditions))) return null;
   const isFresh = before !== undefined && performance.now() - before.readAt < keptMs;
   const known = (isFresh ? await followed(db, conditions, before) : null) ?? (await readAll(db, conditions));
   kept.delete(key);
-  if (known.keys.length > mostCounted) return null;
+  if (known.keys.length > mostCounted) {
+    // Notes that there are many, so that the next calls read none of them.
+    await countUpToMost(db, conditions);
+    return null;
+  }
   kept.set(key, known);
   const [oldest] = kept.keys();
   if (kept.size > maxConditions && oldest !== undefined) kept.delete(oldest);
   return { keys: known.keys, conditions };
 }
-
-/** What was set before this instant has been committed, or never will be. */
-export const stateNow = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
 
 async function readAll(db: Queryable, conditions: Conditions): Promise<Known> {
   const [now] = await db.query<{ rewrite: number; since: number }>(stateNow);

@@ -188,6 +188,54 @@ describe('the list of an approver (RQ-11, HT-83)', () => {
   });
 });
 
+describe('the inbox of an approver (RQ-36, HT-83)', () => {
+  const approver = user('ida', builtin('approver'), ['dba-team']);
+  const inbox = async (offset = 0) => {
+    const { rows, ...counted } = await listRequests(database, approver, {}, { limit: 2, offset, pendingForMe: true });
+    return { ...counted, shown: rows.length };
+  };
+  /** So many have waited for longer than a commit takes, `short` of them until a moment from now; the others have ended. */
+  const wait = (count: number, short: number) =>
+    pool.query(`update requests r set status = case when n <= ${count} then 'pending' else 'executed' end,
+        step_selectors = case when n <= ${count} then '{group:dba-team}'::text[] else '{}' end,
+        open_selectors = case when n <= ${count} then '{group:dba-team}'::text[] else '{}' end, updated_at = clock_timestamp() - interval '1 minute',
+        expires_at = clock_timestamp() + case when n <= ${short} then interval '2 seconds' else interval '1 day' end
+      from (select id, row_number() over (order by id) as n from requests) as numbered where numbered.id = r.id`);
+  const some = (count: number) =>
+    `id in (select id from requests where status = 'pending' and expires_at > clock_timestamp() + interval '1 hour' limit ${count})`;
+  const end = (count: number) =>
+    pool.query(
+      `update requests set status = 'executed', step_selectors = '{}', open_selectors = '{}', updated_at = clock_timestamp() where ${some(count)}`,
+    );
+
+  it('is estimated as long as more than 10,000 wait, and counted once some have been decided and others have expired', async () => {
+    await wait(11_000, 500);
+    expect(await inbox()).toEqual({ total: expect.any(Number), isEstimate: true, shown: 2 });
+    await end(400);
+    const { total, ...rest } = await inbox();
+    expect([rest, total > mostCounted]).toEqual([{ isEstimate: true, shown: 2 }, true]);
+    const waits = `select 1 from requests where status = 'pending' and expires_at > clock_timestamp()`;
+    await expect.poll(async () => (await pool.query(waits)).rows.length).toBe(10_100);
+    await end(99);
+    expect(await inbox()).toMatchObject({ isEstimate: true, shown: 2 });
+    expect(await inbox(10_000)).toEqual({ total: 10_001, isEstimate: false, shown: 1 });
+    await end(1);
+    expect(await inbox()).toEqual({ total: 10_000, isEstimate: false, shown: 2 });
+    expect(await inbox(9_999)).toEqual({ total: 10_000, isEstimate: false, shown: 1 });
+  });
+
+  it('is counted again once requests were purged', async () => {
+    await wait(14_000, 0);
+    expect(await inbox()).toMatchObject({ isEstimate: true });
+    expect(await inbox()).toMatchObject({ isEstimate: true });
+    await pool.query(`create table purged as select * from requests where ${some(4_000)}`);
+    await pool.query('delete from requests where id in (select id from purged)');
+    expect(await inbox()).toEqual({ total: 10_000, isEstimate: false, shown: 2 });
+    await pool.query('insert into requests select * from purged');
+    await pool.query('drop table purged');
+  });
+});
+
 describe('an estimate beside its page', () => {
   it.each([
     ['the estimate', 50_000, { limit: 50, offset: 0 }, 50, { total: 50_000, isEstimate: true }],
