@@ -12,6 +12,18 @@ export async function storeRequests(database: pg.Pool, count: number): Promise<v
   await database.query('vacuum analyze requests');
 }
 
+/** Lets so many of the newest that have ended wait for the DBA team. */
+export async function letWait(database: pg.Pool, count: number): Promise<void> {
+  await database.query(
+    `update requests set status = 'pending', step_selectors = '{group:dba-team}', open_selectors = '{group:dba-team}',
+       expires_at = now() + interval '1 day', resolved_at = null
+     where id in (select id from requests where status <> 'pending' order by created_at desc limit $1)`,
+    [count],
+  );
+  // Few pages hold what has changed, so PostgreSQL would leave its old index entries in the way of the newest.
+  await database.query('vacuum (analyze, index_cleanup on) requests');
+}
+
 /**
  * Stores copies of a request, one for each millisecond after it: `select 2`, `select 3` and so on up to `last`. Their codes do not fit, which a list does
  * not see; no decision about them is taken.
