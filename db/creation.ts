@@ -62,8 +62,8 @@ export async function insertRequest(tx: Transaction, request: NewRequest, now: n
 export const longestBeforeMs = 500;
 
 /**
- * The same without a transaction around it. Undefined, with nothing written, if `now` is too long ago, the requester is not active, their token is revoked, another secret key
- * is used, or the pair needs a lock.
+ * The same without a transaction around it. Undefined, with nothing written, if `now` is too long ago, the requester is not active, their token is
+ * revoked, another secret key is used, or the pair needs a lock.
  */
 export async function insertAtOnce(db: Database, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
   if (isMutatingMigration(request.operation)) return undefined;

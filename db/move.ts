@@ -58,7 +58,7 @@ export async function move<Facts = undefined>(
   decide: Decide<Facts>,
   how: HowToMove = {},
 ): Promise<Moved<Facts>> {
-  // All of it travels together, in the order of locks: user, pair, request.
+  // All of it travels together, in the order of locks: user, token, pair, request.
   const owner = how.needsOwner ? lockActive(tx, { ownerOf: id }) : undefined;
   const actor = how.actor === undefined ? undefined : keepStanding(tx, how.actor);
   const pair = how.pair ? lockPairOf(tx, id) : undefined;

@@ -149,7 +149,7 @@ const noneRevoked = 'count(*) > 0 and count(revoked_at) = 0';
 
 /** Keeps the token unrevoked until the transaction ends. False if it is revoked. */
 export async function keepUnrevoked(tx: Transaction, id: string): Promise<boolean> {
-  const [row] = await tx.query<{ kept: boolean }>(`with held as (${held('$1')}) select ${noneRevoked} as kept from held`, [id]);
+  const [row] = await tx.query<{ kept: boolean }>(`select ${noneRevoked} as kept from (${held('$1')}) as held`, [id]);
   return row?.kept ?? false;
 }
 

@@ -182,7 +182,7 @@ async function store(services: Services, request: NewRequest, now: number): Prom
 }
 
 async function insertLocked(tx: Transaction, request: NewRequest): Promise<StoredRequest> {
-  const [now] = await Promise.all([creationInstant(tx), keepStanding(tx, request.actor)]);
+  const [, now] = await Promise.all([keepStanding(tx, request.actor), creationInstant(tx)]);
   return insertRequest(tx, request, now);
 }
 
