@@ -63,6 +63,9 @@ async function cancel({ calls, tokens, random }: Caller, played: Played): Promis
   if ((await calls.act(tokens.alice, played.id, 'cancel')).status === 200) played.acknowledged.push('request.cancelled');
 }
 
+/** Between a caller's requests: without it, the callers take the processors from what is under fault. */
+const pauseMs = [0, 200] as const;
+
 export interface Load {
   played: readonly Played[];
   /** Calls that were answered as no careful client would expect; each ended its caller. */
@@ -93,6 +96,7 @@ export function startLoad(system: System, calls: PatientCalls, { callers, seed }
       played.push(one);
       await kind.next?.(caller, one);
       if (kind.environment !== 'hasty') await untilOver(caller, one, giving.signal);
+      await sleep(random.between(...pauseMs));
     }
   };
   const refuse = (error: Error) => void refused.push(error.message);
