@@ -16,7 +16,16 @@ import {
   step,
   unionOf,
 } from './request-places.js';
-import { approvable, decidedByMe, filtered, lasting, moving, type RequestFilters, type User } from './request-visibility.js';
+import {
+  approvable,
+  approvableOfPending,
+  decidedByMe,
+  filtered,
+  lasting,
+  moving,
+  type RequestFilters,
+  type User,
+} from './request-visibility.js';
 import { noneWait, type Waiting, waitingNow } from './request-waiting.js';
 import { type Counted, mostCounted, totalBy } from './totals.js';
 
@@ -36,14 +45,13 @@ export async function listRequests(
 ): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0, isEstimate: false };
   if (!pendingForMe && !isDecided) return listVisible(db, caller, filters, page);
-  const conditions = (p: Parameters) => [
-    ...(pendingForMe ? [approvable(caller, p)] : []),
-    ...(isDecided ? [decidedByMe(caller, p)] : []),
-    filtered(filters, p),
-  ];
-  const condition = (p: Parameters) => conditions(p).join(' and ');
+  const conditionWith = (waits: typeof approvable) => (p: Parameters) => {
+    const conditions = [...(pendingForMe ? [waits(caller, p)] : []), ...(isDecided ? [decidedByMe(caller, p)] : [])];
+    return [...conditions, filtered(filters, p)].join(' and ');
+  };
+  const condition = conditionWith(approvable);
   const branches = (p: Parameters) => [condition(p)];
-  const wanted = { caller, branches };
+  const wanted = { caller, branches, estimated: (p: Parameters) => [conditionWith(approvableOfPending)(p)] };
   if (await isMany(db, branches)) return listMany(db, wanted, page);
   return (await listFew(db, caller, condition, page)) ?? listByCounting(db, wanted, page);
 }
@@ -95,7 +103,7 @@ async function listByCounting(db: Queryable, wanted: Wanted, page: Page, start: 
 /** The page of more than `mostCounted` requests, with an estimate of their number. */
 async function listMany(db: Queryable, wanted: Wanted, page: Page, start: Start = fromNewest): Promise<Listed> {
   const [estimated, rows] = await Promise.all([
-    estimate(db, wanted.branches),
+    estimate(db, wanted.estimated ?? wanted.branches),
     readPage(db, wanted, { ...page, total: Number.POSITIVE_INFINITY }, start),
   ]);
   return { ...totalBy(estimated + start.waiting.keys.length, page, rows.length), rows };

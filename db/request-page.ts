@@ -46,6 +46,8 @@ export interface Page {
 export interface Wanted {
   caller: User;
   branches: Branches;
+  /** The same set in conditions by which PostgreSQL expects its size better; the branches if absent. */
+  estimated?: Branches;
 }
 
 /** Where a page is read from; without a mark, from the newest. */
