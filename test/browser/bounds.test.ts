@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../lib/sleep.js';
+import { untilTaken } from '../api/gateway-calls.js';
 import { openTestBrowser, type TestBrowser } from '../support/console.js';
 import { type ConsoleGateway, startConsoleGateway } from '../support/console-gateway.js';
 import { expectFocus, tabTo } from '../support/keyboard.js';
@@ -43,8 +44,10 @@ describe.skipIf(browser === null)('the bounds of the page', () => {
   it('a result of 10,000 × 50 has few cells at a time, each of which the keyboard reaches', async () => {
     const columns = Array.from({ length: 50 }, (_, index) => `g * ${index + 1} as column_${index + 1}`);
     const id = await gateway.ask(`select ${columns.join(', ')} from generate_series(1, 10000) as g`);
-    const move = (who: 'alice' | 'bob', what: string) =>
-      gateway.api.call('POST', `/api/requests/${id}/${what}`, { token: gateway.tokens[who], body: {} });
+    const move = async (who: 'alice' | 'bob', what: string) => {
+      const ask = () => gateway.api.call('POST', `/api/requests/${id}/${what}`, { token: gateway.tokens[who], body: {} });
+      expect((await untilTaken(ask)).status).toBe(200);
+    };
     await move('bob', 'approve');
     await move('alice', 'resume');
     await expect.poll(() => gateway.statusOf(id), { timeout: 60_000 }).toBe('executed');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
 import { loadConfig } from '../../config/index.js';
+import { freePort } from '../../dev/ports.js';
 import { temporaryFolder } from '../support/processes.js';
 import { runSvc } from './run-svc.js';
 
@@ -40,8 +41,14 @@ describe('svc init (cli.md section 6)', () => {
     mkdirSync(join(directory, 'state'));
     writeFileSync(join(directory, 'state', 'admin-token'), 'svc_00112233445566778899aabbccddeeff\n', { mode: 0o600 });
     const environment = Object.fromEntries(variables.map((name) => [name, 'http://127.0.0.1:1']));
-    const { stdout } = await runSvc(['whoami', '--json'], { directory, environment });
-    expect(JSON.parse(stdout).error.code).toBe('network_error');
+    // Where the machine has no gateway of its own.
+    const address = `http://127.0.0.1:${await freePort()}`;
+    const file = read(directory, 'svc.toml');
+    expect(file).toContain('http://127.0.0.1:3000');
+    writeFileSync(join(directory, 'svc.toml'), file.replace('http://127.0.0.1:3000', address));
+    const { error } = JSON.parse((await runSvc(['whoami', '--json'], { directory, environment })).stdout);
+    expect(error.code).toBe('network_error');
+    expect(error.message).toContain(address);
   });
 
   it('writes over nothing without --force, and tells what is there before it writes anything', async () => {

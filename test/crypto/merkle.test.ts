@@ -81,7 +81,7 @@ test('full tiles and the events after them give the tree again, and wrong or mis
     tile.level === 0 && tile.index === 9 ? { ...tile, hashes: tile.hashes.map((b) => b ^ 1) } : tile,
   );
   expect(() => recoverTree(changed, [])).toThrow('the tiles of level 1');
-});
+}, 240_000);
 
 test('what is no tree of its size is refused', () => {
   const { tree } = grownBy([300]);
