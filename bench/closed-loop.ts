@@ -17,7 +17,9 @@ export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 6
   const backlog = await countBacklog(system);
   const drainMs = await untilNoBacklog(system);
   return {
-    ...{ callers, seconds, stored },
+    callers,
+    seconds,
+    stored,
     answered_per_second: hundredths(durations.length / seconds),
     ms: percentiles(durations),
     backlog_at_end: backlog,

@@ -15,7 +15,10 @@ export async function creations(system: BenchSystem, { callers = 8, seconds = 15
   };
   await system.measure(async () => void (await Promise.all(Array.from({ length: callers }, loop))));
   return {
-    ...{ callers, seconds, created_per_second: hundredths(durations.length / seconds), ms: percentiles(durations) },
+    callers,
+    seconds,
+    created_per_second: hundredths(durations.length / seconds),
+    ms: percentiles(durations),
     backlog_at_end: await countBacklog(system),
   };
 }

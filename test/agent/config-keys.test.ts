@@ -56,7 +56,10 @@ interface Row {
 }
 
 const integer = (low: number, seen: Row['seen'], fallback: unknown, good: number, means: unknown = good): Row => ({
-  ...{ seen, fallback, good, means },
+  seen,
+  fallback,
+  good,
+  means,
   bad: [
     [low - 1, `must be at least ${low}`],
     [`${good}`, 'must be a number'],
@@ -107,8 +110,10 @@ const rows: Record<string, () => Row> = {
   startup_retry_max_ms: () => integer(1, (c) => c.startup.retryMaxMs, 15_000, 5),
   startup_max_wait_secs: () => integer(0, (c) => c.startup.maxWaitMs, 60_000, 0, Number.POSITIVE_INFINITY),
   'server.url': () => ({
-    ...{ seen: (c) => c.server.url, fallback: 'http://localhost:3000' },
-    ...{ good: 'https://gateway.example/base//', means: 'https://gateway.example/base' },
+    seen: (c) => c.server.url,
+    fallback: 'http://localhost:3000',
+    good: 'https://gateway.example/base//',
+    means: 'https://gateway.example/base',
     bad: [
       ['ftp://h', 'must be an http:// or https:// address'],
       ['gateway', 'must be an http:// or https:// address'],
@@ -131,8 +136,11 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'server.agent_token_file': () => ({
-    ...{ seen: (c) => c.server.agentToken, fallback: 'svc_x', with: { 'server.agent_token': null } },
-    ...{ good: file('token', ' svc_file\n'), means: 'svc_file' },
+    seen: (c) => c.server.agentToken,
+    fallback: 'svc_x',
+    with: { 'server.agent_token': null },
+    good: file('token', ' svc_file\n'),
+    means: 'svc_file',
     bad: [
       ['none', 'no such file'],
       ['.', 'cannot be read (EISDIR)'],
@@ -142,7 +150,9 @@ const rows: Record<string, () => Row> = {
   // Whether it is allowed shows in what else the file may say.
   'server.allow_insecure': () => ({ ...flag(() => false, true), fallback: false, means: false }),
   'server.trusted_keys': () => ({
-    ...{ seen: (c) => c.server.trustedKeys, fallback: null, good: ['ab'.repeat(32), 'cd'.repeat(32)] },
+    seen: (c) => c.server.trustedKeys,
+    fallback: null,
+    good: ['ab'.repeat(32), 'cd'.repeat(32)],
     bad: [
       [[], 'is empty'],
       [['ab'.repeat(31)], 'server.trusted_keys.0: is no public key: 64 lowercase hex characters'],
@@ -154,8 +164,10 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'server.trusted_keys_file': () => ({
-    ...{ seen: (c) => c.server.trustedKeys, fallback: null },
-    ...{ good: file('keys', `${'ab'.repeat(32)}\n\n ${'cd'.repeat(32)} \n`), means: ['ab'.repeat(32), 'cd'.repeat(32)] },
+    seen: (c) => c.server.trustedKeys,
+    fallback: null,
+    good: file('keys', `${'ab'.repeat(32)}\n\n ${'cd'.repeat(32)} \n`),
+    means: ['ab'.repeat(32), 'cd'.repeat(32)],
     bad: [
       ['none', 'no such file'],
       [file('no-keys', ' \n'), 'is empty'],
@@ -164,7 +176,10 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'server.ca_file': () => ({
-    ...{ seen: (c) => c.server.ca, fallback: null, good: file('ca.pem', certificate), means: certificate },
+    seen: (c) => c.server.ca,
+    fallback: null,
+    good: file('ca.pem', certificate),
+    means: certificate,
     bad: [
       ['none.pem', 'no such file'],
       [file('wrong.pem', 'no certificate'), 'holds no certificate in PEM form'],
@@ -175,11 +190,15 @@ const rows: Record<string, () => Row> = {
   'limits.max_row_bytes': () => integer(1024, (c) => c.limits.maxRowBytes, 16_777_216, 2048),
   'marker.mode': () => ({ seen: (c) => c.marker.mode, fallback: 'auto', good: 'off', bad: [['on', 'must be one of']] }),
   'marker.schema': () => ({
-    ...{ seen: (c) => c.marker.schema, fallback: null, good: 'ops' },
+    seen: (c) => c.marker.schema,
+    fallback: null,
+    good: 'ops',
     bad: [['a.b', 'is no plain identifier']],
   }),
   'marker.table': () => ({
-    ...{ seen: (c) => c.marker.table, fallback: 'svc_execution_marker', good: 'markers' },
+    seen: (c) => c.marker.table,
+    fallback: 'svc_execution_marker',
+    good: 'markers',
     bad: [['x; drop table y', 'is no plain identifier']],
   }),
   'marker.retention_days': () => integer(1, (c) => c.marker.retentionDays, 180, 400),
@@ -187,11 +206,17 @@ const rows: Record<string, () => Row> = {
   'schema_sync.sync_on_startup': () => flag((c) => c.snapshotSync.onStartup, false),
   'schema_sync.interval_secs': () => integer(0, (c) => c.snapshotSync.intervalMs, 3_600_000, 60, 60_000),
   'probes.dir': () => ({
-    ...{ seen: (c) => c.probes.dir, fallback: join(directory, 'state'), good: 'probes', means: join(directory, 'probes') },
+    seen: (c) => c.probes.dir,
+    fallback: join(directory, 'state'),
+    good: 'probes',
+    means: join(directory, 'probes'),
     bad: [['', 'is empty']],
   }),
   'probes.listen': () => ({
-    ...{ seen: (c) => c.probes.listen, fallback: null, good: '[::1]:8090', means: { host: '::1', port: 8090 } },
+    seen: (c) => c.probes.listen,
+    fallback: null,
+    good: '[::1]:8090',
+    means: { host: '::1', port: 8090 },
     bad: [
       ['here', 'must be a port, host:port'],
       ['127.0.0.1:70000', 'must be a port, host:port'],
@@ -199,7 +224,9 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'telemetry.otlp_endpoint': () => ({
-    ...{ seen: (c) => c.telemetry.endpoint, fallback: null, good: 'https://collector.example:4318' },
+    seen: (c) => c.telemetry.endpoint,
+    fallback: null,
+    good: 'https://collector.example:4318',
     bad: [
       ['ftp://h', 'must be an http or https address'],
       ['collector', 'must be an http or https address'],
@@ -209,7 +236,9 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'telemetry.sample_ratio': () => ({
-    ...{ seen: (c) => c.telemetry.sampleRatio, fallback: 1, good: 0.25 },
+    seen: (c) => c.telemetry.sampleRatio,
+    fallback: 1,
+    good: 0.25,
     bad: [
       [-0.1, 'must be at least 0'],
       [1.1, 'must be at most 1'],
@@ -219,12 +248,15 @@ const rows: Record<string, () => Row> = {
   'telemetry.allow_insecure': () => ({
     ...flag((c) => c.telemetry.endpoint, true),
     with: { 'telemetry.otlp_endpoint': 'http://collector.example' },
-    ...{ fallback: null, means: 'http://collector.example' },
+    fallback: null,
+    means: 'http://collector.example',
   }),
   'log.level': () => ({ seen: (c) => c.log.level, fallback: 'info', good: 'warn', bad: [['loud', 'must be one of']] }),
   'log.format': () => ({ seen: (c) => c.log.format, fallback: 'text', good: 'json', bad: [['xml', 'must be one of']] }),
   'databases.<name>.<environment>.url': () => ({
-    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@localhost/d', good: 'mysql://u:p@localhost/d' },
+    seen: (c) => shop(c).url,
+    fallback: 'postgres://u@localhost/d',
+    good: 'mysql://u:p@localhost/d',
     bad: [
       ['oracle://h', 'unsupported URL scheme'],
       ['postgres://a b', 'is no address'],
@@ -234,30 +266,39 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'databases.<name>.<environment>.url_file': () => ({
-    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@localhost/d', with: { 'databases.shop.staging.url': null } },
-    ...{ good: file('url', 'postgresql://file@localhost/d\n'), means: 'postgresql://file@localhost/d' },
+    seen: (c) => shop(c).url,
+    fallback: 'postgres://u@localhost/d',
+    with: { 'databases.shop.staging.url': null },
+    good: file('url', 'postgresql://file@localhost/d\n'),
+    means: 'postgresql://file@localhost/d',
     bad: [
       ['none', 'no such file'],
       [file('nothing', ''), 'is empty'],
     ],
   }),
   'databases.<name>.<environment>.read_url': () => ({
-    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@localhost/d', good: 'postgres://reader@localhost/d' },
+    seen: (c) => shop(c).readUrl,
+    fallback: 'postgres://u@localhost/d',
+    good: 'postgres://reader@localhost/d',
     bad: [
       ['mysql://u@localhost/d', 'is of another kind of database than url'],
       ['redis://h', 'unsupported URL scheme'],
     ],
   }),
   'databases.<name>.<environment>.read_url_file': () => ({
-    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@localhost/d' },
-    ...{ good: file('read', 'postgres://filed@localhost/d'), means: 'postgres://filed@localhost/d' },
+    seen: (c) => shop(c).readUrl,
+    fallback: 'postgres://u@localhost/d',
+    good: file('read', 'postgres://filed@localhost/d'),
+    means: 'postgres://filed@localhost/d',
     bad: [
       ['none', 'no such file'],
       [file('empty', '\n'), 'is empty'],
     ],
   }),
   'databases.<name>.<environment>.search_path': () => ({
-    ...{ seen: (c) => shop(c).searchPath, fallback: null, good: '"$user", app, "My Schema"' },
+    seen: (c) => shop(c).searchPath,
+    fallback: null,
+    good: '"$user", app, "My Schema"',
     bad: [
       ['', 'is no list of schemas'],
       ['app,', 'is no list of schemas'],
@@ -270,7 +311,9 @@ const rows: Record<string, () => Row> = {
   }),
   'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, null, 3),
   'databases.<name>.<environment>.explain_functions': () => ({
-    ...{ seen: (c) => shop(c).explainFunctions, fallback: [], good: ['tax', 'billing.Net'] },
+    seen: (c) => shop(c).explainFunctions,
+    fallback: [],
+    good: ['tax', 'billing.Net'],
     bad: [
       ['tax', 'must be a list'],
       [[1], 'must be a string'],

@@ -143,7 +143,9 @@ describe('execute_dml on PostgreSQL', () => {
     const late = startTestAgent({ gateway: other, url: database.url, timings: withoutBeats });
     const input = { operation: 'execute_dml', requestId: job.requestId, fence: 2, gone: true };
     expect(await other.offer({ detail: 'update parts set qty = qty + 1', ...input }).result).toMatchObject({
-      ...{ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' },
+      success: false,
+      outcome: 'not_started',
+      error_message: 'superseded by attempt 3',
     });
     late.stop();
     await late.exit;
@@ -198,7 +200,9 @@ describe('execute_dml on PostgreSQL', () => {
     await eventually(async () => (await target.query(`select to_regclass('parts_waiting') as made`)).rows[0].made !== null);
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
-      ...{ success: false, outcome: 'rolled_back', cancelled: true },
+      success: false,
+      outcome: 'rolled_back',
+      cancelled: true,
       error_message: 'driver error: query cancelled; an invalid index was left behind: parts_waiting',
     });
     await other.end();
@@ -242,7 +246,9 @@ describe('execute_dml on PostgreSQL', () => {
     await job.claimed;
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
-      ...{ success: false, outcome: 'unknown', cancelled: false },
+      success: false,
+      outcome: 'unknown',
+      cancelled: false,
       error_message: 'cancelled: it is not known what attempt 1 did',
     });
     await target.query('select pg_advisory_unlock_all()');

@@ -37,7 +37,12 @@ interface Job {
 }
 
 const termsOf = (job: Job, kind: ExplainTerms['kind']): ExplainTerms => ({
-  ...{ jobId: job.id, kind, database: job.database, environment: job.environment, sql: job.sql, agentId: 'agent-1' },
+  jobId: job.id,
+  kind,
+  database: job.database,
+  environment: job.environment,
+  sql: job.sql,
+  agentId: 'agent-1',
 });
 /** Changes every preflight job on its way to the agent. */
 const changing = (change: (job: Job) => Job) => (path: string, body: Record<string, unknown>) =>

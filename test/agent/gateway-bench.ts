@@ -32,7 +32,12 @@ export async function startGatewayBench(toml = passesAll) {
   let tokens = 0;
   const statusOf = async (id: string): Promise<string> => (await calls.show(dana, id)).body.status;
   return {
-    ...{ api, target, targetUrl: database.url, dana, calls, statusOf },
+    api,
+    target,
+    targetUrl: database.url,
+    dana,
+    calls,
+    statusOf,
     /** A token for one more agent. */
     async agentToken(): Promise<string> {
       tokens += 1;

@@ -69,7 +69,8 @@ describe('one database that fails', () => {
 describe('a statement that may write', () => {
   it('AP-I2: runs while its connection holds the lock of its request', async () => {
     const { result } = gateway.offer({
-      ...{ operation: 'execute_dml', database: 'other' },
+      operation: 'execute_dml',
+      database: 'other',
       detail: `select count(*)::int as held from pg_locks where locktype = 'advisory' and granted and pid = pg_backend_pid()`,
     });
     expect((await result).result_data).toContain('"held":1');

@@ -82,7 +82,9 @@ describe('the markers of a new PostgreSQL database (HD-40, AP-51)', () => {
     const look = `select (select count(*)::int from svc.svc_execution_marker) as rows, (select count(*)::int from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in transaction%') as open`;
     const steps = await expectMade({
-      ...{ faults, url: database.url, readUrl: database.url },
+      faults,
+      url: database.url,
+      readUrl: database.url,
       clear: () => root.query('drop schema if exists svc cascade'),
       left: async () => (await root.query(look)).rows[0],
     });
@@ -108,7 +110,9 @@ describe.skipIf(mariadb === null)('the markers of a new MariaDB database (HD-40,
 
   it('are made by two agents at once, of which one is killed anywhere, and by the next one', async () => {
     const steps = await expectMade({
-      ...{ faults, url: database.url, readUrl: database.readUrl },
+      faults,
+      url: database.url,
+      readUrl: database.readUrl,
       clear: () => root('drop database if exists svc'),
       left: async () => {
         const [marked] = await root<{ n: number }>('select count(*) as n from svc.svc_execution_marker');

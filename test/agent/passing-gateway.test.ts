@@ -68,7 +68,8 @@ describe('an old snapshot (HD-23, SQ-85a)', () => {
     });
     const preflight = { database: 'shop', environment: 'staging', sql: everything, include_explain: false };
     expect((await bench.api.call('POST', '/api/preflight', { token: bench.dana, body: preflight })).body).toMatchObject({
-      ...{ status: 'warning', risk_assessment: { level: 'unknown', factors: [{ name: 'schema_stale' }] } },
+      status: 'warning',
+      risk_assessment: { level: 'unknown', factors: [{ name: 'schema_stale' }] },
       policy: { would_auto_approve: false },
     });
   });
@@ -174,7 +175,8 @@ describe('a write that passed by risk changes no more rows than its risk was jud
     bench.start({ gateway: proxy, token, tables: '[schema_sync]\nenabled = false' });
     expect(await bench.ended(id)).toBe('failed');
     expect(await bench.newestRun(id)).toMatchObject({
-      ...{ outcome: 'not_started', error_message: 'token verification failed: max_affected_rows mismatch' },
+      outcome: 'not_started',
+      error_message: 'token verification failed: max_affected_rows mismatch',
     });
     const changes: ((claim: Record<string, unknown>) => unknown)[] = [
       (claim) => ({ ...claim, max_affected_rows: null }),
@@ -223,7 +225,8 @@ describe('a write that passed by risk changes no more rows than its risk was jud
     const asOld = (path: string, body: unknown) => bench.api.call('POST', `/api/agent/${path}`, { token, body });
     expect((await asOld('poll', { capabilities })).body.jobs).toEqual([]);
     expect((await asOld(`jobs/${id}/claim`, {})).body).toMatchObject({
-      ...{ code: 'request.conflict', error: 'the agent cannot limit how many rows a write changes' },
+      code: 'request.conflict',
+      error: 'the agent cannot limit how many rows a write changes',
     });
     expect((await shown(id)).queue_hint).toBe('agents_outdated');
     const able = { ...capabilities, features: ['fence', 'marker_executions', 'max_affected_rows'] };
@@ -240,7 +243,8 @@ describe('a write that passed by risk changes no more rows than its risk was jud
     );
     bench.start({ token, tables: '[schema_sync]\nenabled = false' });
     expect(await run('update items set qty = 0 where id = 1')).toMatchObject({
-      ...{ status: 'failed', outcome: 'rolled_back' },
+      status: 'failed',
+      outcome: 'rolled_back',
       error: 'changed rows cannot be counted: track_counts is off in the database',
     });
     expect(await zeroed()).toBe(0);

@@ -8,7 +8,13 @@ import { decideByMarkers, laterFence, type MarkerRow, sortMarkers } from '../../
 import { cutErrorText } from '../../agent/outcome.js';
 
 const row = (fence: number, mode: string, state: string): MarkerRow => ({
-  ...{ fence, step: '', mode, state, rowsAffected: 3, executionId: `e${fence}`, approvalDigest: 'd' },
+  fence,
+  step: '',
+  mode,
+  state,
+  rowsAffected: 3,
+  executionId: `e${fence}`,
+  approvalDigest: 'd',
 });
 
 describe('marker decision (AP-54)', () => {
@@ -27,7 +33,10 @@ describe('marker decision (AP-54)', () => {
 
 describe('which marker rows count (HD-41)', () => {
   const known = {
-    ...{ fence: 3, executionId: 'e3', approvalDigest: 'd', unresolvedFences: [1] },
+    fence: 3,
+    executionId: 'e3',
+    approvalDigest: 'd',
+    unresolvedFences: [1],
     unresolvedExecutions: [{ fence: 1, executionId: 'e1' }],
   };
   const kept = (one: MarkerRow, of = known) => sortMarkers([one], of).genuine.length === 1;

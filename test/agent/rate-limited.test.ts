@@ -14,7 +14,11 @@ const poll =
   (jobs: object[] = []) =>
   () => ({
     body: {
-      ...{ jobs, dry_run_jobs: [], preflight_jobs: [], upgrade_required: false, agent_id: 'a' },
+      jobs,
+      dry_run_jobs: [],
+      preflight_jobs: [],
+      upgrade_required: false,
+      agent_id: 'a',
       server_time: new Date().toISOString(),
     },
   });

@@ -77,7 +77,12 @@ describe('a reload of agent.toml (AP-19)', () => {
     const before = await sessions(shop);
     const named = poll('shop', 'reports');
     expect(await agent.reload(agent.text + reports())).toMatchObject({
-      ...{ outcome: 'applied', errors: [], warnings: [], added: ['reports/staging'], changed: [], removed: [] },
+      outcome: 'applied',
+      errors: [],
+      warnings: [],
+      added: ['reports/staging'],
+      changed: [],
+      removed: [],
     });
     await named;
     expect(await write('two', 'reports').result).toMatchObject({ success: true });

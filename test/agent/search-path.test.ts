@@ -70,7 +70,8 @@ async function meets(options: Partial<TestAgentOptions>, text = write) {
 }
 
 const refused = (here: string) => ({
-  ...{ status: 'failed', outcome: 'not_started' },
+  status: 'failed',
+  outcome: 'not_started',
   error_message: `search_path mismatch: approved for "public", here it is "${here}"`,
 });
 

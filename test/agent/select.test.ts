@@ -149,7 +149,8 @@ describe('execute_select on PostgreSQL', () => {
     );
     expect(await rowsOf('show default_transaction_read_only')).toBe('[{"default_transaction_read_only":"on"}]');
     expect(await run('select take_id()')).toMatchObject({
-      ...{ success: false, outcome: 'rolled_back' },
+      success: false,
+      outcome: 'rolled_back',
       error_message: 'driver error: query failed: read-only guard broken',
     });
     expect(await rowsOf('select 1 as n')).toBe('[{"n":1}]');

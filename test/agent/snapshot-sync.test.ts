@@ -73,7 +73,11 @@ describe('schema sync of the agent (AP-65)', () => {
     await sync.idle();
     expect(gateway.schemaSyncs).toEqual([
       {
-        ...{ database: 'shop', environment: 'staging', dialect: 'postgresql', status: 'ready', error_message: null },
+        database: 'shop',
+        environment: 'staging',
+        dialect: 'postgresql',
+        status: 'ready',
+        error_message: null,
         snapshot: { tables: [table('users')] },
       },
     ]);

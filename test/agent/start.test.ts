@@ -22,7 +22,11 @@ const key = signingKeyFromSeed(new Uint8Array(32).fill(5));
 const keys: FakeReply = { body: { keys: [{ key_id: key.keyId, public_key: key.publicKeyHex }] } };
 const nothing = () => ({
   body: {
-    ...{ jobs: [], dry_run_jobs: [], preflight_jobs: [], upgrade_required: false, agent_id: 'a' },
+    jobs: [],
+    dry_run_jobs: [],
+    preflight_jobs: [],
+    upgrade_required: false,
+    agent_id: 'a',
     server_time: new Date().toISOString(),
   },
 });

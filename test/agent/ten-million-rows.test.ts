@@ -35,7 +35,8 @@ describe.each(kinds.filter(({ missing }) => !missing))(`${all} rows of $name`, (
   beforeAll(async () => {
     [database, gateway] = await Promise.all([open(), startFakeGateway()]);
     agent = startTestAgent({
-      ...{ gateway, url: database.url },
+      gateway,
+      url: database.url,
       tables: `[limits]\nmax_rows = 20000000\nmax_result_bytes = ${maxResultBytes}\nmax_row_bytes = ${maxRowBytes}`,
     });
     await gateway.nextPoll((body) => Number(body.limit) > 0);

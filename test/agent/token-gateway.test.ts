@@ -53,15 +53,27 @@ function forged(claim: ClaimBody, keyId = wrongKey.keyId) {
   const signed = JSON.parse(claim.execution_token);
   const { request_id: requestId, execution_id: executionId, detail, ...rest }: Loose = claim;
   const claims: TokenClaims = {
-    ...{ requestId, executionId, detail, fence: rest.fence, marker: rest.marker },
-    ...{ operation: rest.operation, database: rest.database, environment: rest.environment },
+    requestId,
+    executionId,
+    detail,
+    fence: rest.fence,
+    marker: rest.marker,
+    operation: rest.operation,
+    database: rest.database,
+    environment: rest.environment,
     unresolvedExecutions: rest.unresolved_executions?.map(({ fence, execution_id }: Loose) => ({
       fence,
       executionId: execution_id,
     })),
-    ...{ unresolvedFences: rest.unresolved_fences, approvalDigest: rest.approval_digest, policyRevision: rest.policy_revision },
-    ...{ statementTimeoutSecs: rest.statement_timeout_secs, maxRows: rest.max_rows, maxResultBytes: rest.max_result_bytes },
-    ...{ requesterRole: signed.requester_role, requesterSubjectId: signed.requester_subject_id, agentId: signed.agent_id },
+    unresolvedFences: rest.unresolved_fences,
+    approvalDigest: rest.approval_digest,
+    policyRevision: rest.policy_revision,
+    statementTimeoutSecs: rest.statement_timeout_secs,
+    maxRows: rest.max_rows,
+    maxResultBytes: rest.max_result_bytes,
+    requesterRole: signed.requester_role,
+    requesterSubjectId: signed.requester_subject_id,
+    agentId: signed.agent_id,
     issuedAt: new Date(),
   };
   return { ...claim, execution_token: signExecutionToken(claims, { ...wrongKey, keyId }) };

@@ -10,7 +10,8 @@ import { type GatewayBench, startGatewayBench } from './gateway-bench.js';
 
 const impostor = signingKeyFromSeed(new Uint8Array(32).fill(66));
 const impostorKeys = {
-  ...{ public_key: impostor.publicKeyHex, key_id: impostor.keyId },
+  public_key: impostor.publicKeyHex,
+  key_id: impostor.keyId,
   keys: [{ key_id: impostor.keyId, public_key: impostor.publicKeyHex, status: 'current', not_after: null }],
 };
 const quickKeys = { keyRefreshMs: 40, keyRefreshAtMostEveryMs: 1 };
@@ -71,8 +72,13 @@ function signedAnew(token: string, detail: string, digest: string): string {
   const { signature: _, claim_signature: __, ...old }: Loose = JSON.parse(token);
   const fields = { ...old, detail_hash: detailHash(old.operation, detail), approval_digest: digest, key_id: impostor.keyId };
   const first = firstMessage({
-    ...{ requestId: fields.request_id, operation: fields.operation, environment: fields.environment, database: fields.database },
-    ...{ detailHash: fields.detail_hash, expiresAt: fields.expires_at, requesterRole: fields.requester_role },
+    requestId: fields.request_id,
+    operation: fields.operation,
+    environment: fields.environment,
+    database: fields.database,
+    detailHash: fields.detail_hash,
+    expiresAt: fields.expires_at,
+    requesterRole: fields.requester_role,
     requesterSubjectId: fields.requester_subject_id,
   });
   fields.signature = impostor.sign(Buffer.from(first));

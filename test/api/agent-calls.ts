@@ -109,7 +109,10 @@ function agentWith(api: TestApi, id: string, token: string, tokenId: string) {
   const post = (path: string, body?: unknown, signal?: AbortSignal) =>
     api.call('POST', `/api/agent/${path}`, { token, body, signal });
   return {
-    ...{ id, token, tokenId, post },
+    id,
+    token,
+    tokenId,
+    post,
     poll: (body: Body = pollBody(), signal?: AbortSignal) => post('poll', body, signal),
     offered: async (body: Body = pollBody()): Promise<string[]> => idsOf(await post('poll', body)),
     claim: (requestId: string, body?: Body) => post(`jobs/${requestId}/claim`, body),

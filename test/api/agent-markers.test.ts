@@ -61,7 +61,11 @@ describe('an attempt that was lost by an agent whose markers an earlier version 
 
 describe('an agent that says which attempt it found applied (HD-41)', () => {
   const applied = (fence: number, execution?: string, more: Body = {}): Body => ({
-    ...{ success: true, outcome: 'already_applied', applied_fence: fence, rows_affected: 1, ...more },
+    success: true,
+    outcome: 'already_applied',
+    applied_fence: fence,
+    rows_affected: 1,
+    ...more,
     applied_execution_id: execution,
   });
 
@@ -91,14 +95,18 @@ describe('an agent that says which attempt it found applied (HD-41)', () => {
     expect(await unresolved(id)).toEqual([1, 2]);
     expect(await calls.runsOf(id)).toMatchObject([
       {
-        ...{ fence: 2, status: 'failed', outcome: 'unknown', applied_fence: null },
+        fence: 2,
+        status: 'failed',
+        outcome: 'unknown',
+        applied_fence: null,
         error_message: `the marker of attempt ${sent.applied_fence} is of no attempt whose outcome is open; check the database`,
       },
       { fence: 1 },
     ]);
     expect(await calls.events(id, 'execution.marker_mismatch')).toMatchObject([
       {
-        ...{ actor_type: 'agent', outcome: 'denied' },
+        actor_type: 'agent',
+        outcome: 'denied',
         metadata: {
           fence: 2,
           rows: [{ fence: sent.applied_fence, execution_id: sent.applied_execution_id ?? '', state: 'done' }],

@@ -98,12 +98,20 @@ describe('the record of an agent (AG-12 to AG-16)', () => {
     await agent.poll(pollBody({ agent_version: '1.4.0', instance_id: instance, status: { ...status, active_jobs: jobs } }));
     expect(await recordOf(agent.id)).toMatchObject({
       ...status,
-      ...{ agent_version: '1.4.0', instance_id: instance, features: ['fence'], active_jobs: jobs.slice(0, 100) },
+      agent_version: '1.4.0',
+      instance_id: instance,
+      features: ['fence'],
+      active_jobs: jobs.slice(0, 100),
     });
     await agent.poll({ capabilities: { scopes: [scope('ledger', 'staging', false)], operations: ['query'] } });
     expect(await recordOf(agent.id)).toMatchObject({
-      ...{ scopes: [scope('ledger', 'staging', false)], operations: ['execute_select'], features: [] },
-      ...{ agent_version: null, in_flight: 0, max_concurrent: 4, active_jobs: [] },
+      scopes: [scope('ledger', 'staging', false)],
+      operations: ['execute_select'],
+      features: [],
+      agent_version: null,
+      in_flight: 0,
+      max_concurrent: 4,
+      active_jobs: [],
     });
     const events = await calls.sql(
       `select actor_id, actor_type, outcome from audit_events where event_type = 'agent.registered' and resource_id = $1`,
@@ -174,13 +182,21 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
     expect(body).toEqual({
       jobs: [
         {
-          ...{ id, created_by: 'rita', operation: 'execute_select', environment: 'staging', database: 'shop' },
-          ...{ detail: 'select  1 -- as it is', fence: 1 },
+          id,
+          created_by: 'rita',
+          operation: 'execute_select',
+          environment: 'staging',
+          database: 'shop',
+          detail: 'select  1 -- as it is',
+          fence: 1,
         },
       ],
       dry_run_jobs: [
         {
-          ...{ id: expect.any(String), request_id: id, database: 'shop', environment: 'staging' },
+          id: expect.any(String),
+          request_id: id,
+          database: 'shop',
+          environment: 'staging',
           sql: expect.stringContaining('select  1'),
         },
       ],

@@ -28,7 +28,9 @@ async function started(detail = 'select 1', over: Body = {}): Promise<Started> {
 
 const raw = (executionId: string, text: string | Uint8Array) =>
   api.call('POST', `/api/agent/jobs/${executionId}/result`, {
-    ...{ token: agent.token, raw: text, headers: { 'content-type': 'application/json' } },
+    token: agent.token,
+    raw: text,
+    headers: { 'content-type': 'application/json' },
   });
 
 describe('the body of a result (section 15)', () => {
@@ -81,7 +83,9 @@ describe('the body of a result (section 15)', () => {
     ];
     for (const body of bodies) expect(coded(await raw(executionId, body)), String(body)).toEqual([400, 'validation.failed']);
     const answer = await api.call('POST', `/api/agent/jobs/${executionId}/result`, {
-      ...{ token: agent.token, raw: '{"success":true}', headers: { 'content-type': 'text/plain' } },
+      token: agent.token,
+      raw: '{"success":true}',
+      headers: { 'content-type': 'text/plain' },
     });
     expect(coded(answer)).toEqual([415, 'validation.unsupported_media_type']);
   });
@@ -286,7 +290,10 @@ describe('a result that is too large (AG-47, RS-51, RS-55, RS-57)', () => {
     expect(coded(await agent.submit(executionId, body))).toEqual([413, 'payload.too_large']);
     expect(await calls.statusOf(id)).toBe('executed');
     expect((await calls.content(calls.requester, id)).body).toMatchObject({
-      ...{ success: true, rows_affected: 12, result_data: { rows_affected: 12 }, error_message: tooLarge(limit + 1) },
+      success: true,
+      rows_affected: 12,
+      result_data: { rows_affected: 12 },
+      error_message: tooLarge(limit + 1),
     });
   });
 
@@ -371,7 +378,8 @@ describe('the form of what was submitted (AG-50a, RS-54)', () => {
     expect((await calls.content(calls.requester, none.id)).body).toMatchObject({ success: true, result_data: null });
     const wrong = await started();
     expect((await raw(wrong.executionId, '{"success":true,"result_data":"[1]","result_data":{}}')).body).toMatchObject({
-      ...{ code: 'validation.failed', hint: 'body.result_data' },
+      code: 'validation.failed',
+      hint: 'body.result_data',
     });
   });
 

@@ -57,7 +57,11 @@ async function approvedUpdate(): Promise<string> {
 }
 
 const emptySchema = (over: Body = {}) => ({
-  ...{ database: 'shop', environment: 'production', dialect: 'postgresql', status: 'ready', snapshot: { tables: [] } },
+  database: 'shop',
+  environment: 'production',
+  dialect: 'postgresql',
+  status: 'ready',
+  snapshot: { tables: [] },
   ...over,
 });
 const storedSchemas = () => calls.sql('select * from schema_snapshots order by database, environment');

@@ -65,7 +65,9 @@ describe('every answer to an agent', () => {
     await calls.dispatched(`select '${'x'.repeat(20_000)}'`);
     const ask = (encoding: string) =>
       fetch(`${api.url}/api/agent/poll`, {
-        ...{ method: 'POST', redirect: 'manual', body: JSON.stringify(pollBody()) },
+        method: 'POST',
+        redirect: 'manual',
+        body: JSON.stringify(pollBody()),
         headers: { authorization: `Bearer ${agent.token}`, 'content-type': 'application/json', 'accept-encoding': encoding },
       });
     const [plain, packed] = [await ask('identity'), await ask('gzip')];

@@ -37,8 +37,17 @@ describe('GET /api/agents (AG-76)', () => {
     const { key_id } = (await api.call('GET', '/api/public-key', { token: agent.token })).body;
     const shown = await found(agent.id);
     expect(shown).toEqual({
-      ...{ id: agent.id, status: 'healthy', in_flight: 1, max_concurrent: 3, uptime_secs: 912, version: '1.4.0', key_id },
-      ...{ duplicate_instances: false, unscoped: true, active_jobs: jobs, last_poll_ago_secs: expect.any(Number) },
+      id: agent.id,
+      status: 'healthy',
+      in_flight: 1,
+      max_concurrent: 3,
+      uptime_secs: 912,
+      version: '1.4.0',
+      key_id,
+      duplicate_instances: false,
+      unscoped: true,
+      active_jobs: jobs,
+      last_poll_ago_secs: expect.any(Number),
       last_seen_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       capabilities: { ...capabilities, operations: ['execute_select'] },
     });
@@ -87,8 +96,18 @@ describe('GET /api/agents (AG-76)', () => {
     expect(gone?.last_poll_ago_secs).toBeGreaterThanOrEqual(90);
     const never = await calls.newAgent();
     expect(await found(never.id)).toEqual({
-      ...{ id: never.id, status: 'offline', last_poll_ago_secs: 9999, last_seen_at: null, in_flight: 0, max_concurrent: 0 },
-      ...{ uptime_secs: 0, version: null, key_id: null, duplicate_instances: false, unscoped: true, active_jobs: [] },
+      id: never.id,
+      status: 'offline',
+      last_poll_ago_secs: 9999,
+      last_seen_at: null,
+      in_flight: 0,
+      max_concurrent: 0,
+      uptime_secs: 0,
+      version: null,
+      key_id: null,
+      duplicate_instances: false,
+      unscoped: true,
+      active_jobs: [],
       capabilities: { scopes: [], operations: [], features: [] },
     });
     await api.call('DELETE', `/api/tokens/${never.tokenId}`, { token: api.tokens.admin });

@@ -53,8 +53,15 @@ describe('the checkpoints that an anchor was given (AU-93)', () => {
     const { database } = api.services;
     const [second, newest] = [seqs.at(-2)!, seqs.at(-1)!];
     expect((await anchors())[0]).toMatchObject({
-      ...{ seq: newest, state: 'waiting', attempts: 1, last_error: 'exit_1', covered_by: null },
-      ...{ answer: null, answer_truncated: false, answered_at: null, genuine: true },
+      seq: newest,
+      state: 'waiting',
+      attempts: 1,
+      last_error: 'exit_1',
+      covered_by: null,
+      answer: null,
+      answer_truncated: false,
+      answered_at: null,
+      genuine: true,
     });
     expect(await waiting()).toEqual([`svc_audit_anchors_waiting ${seqs.length}`]);
     await recordAnswer(database, second, { answer: Uint8Array.of(0, 255, 10), isTruncated: true });

@@ -52,8 +52,13 @@ const made = (id: string) => api.createUser(id, { roles: ['requester'], groups: 
 const reached = async (status: string): Promise<string> => (await reach[status]?.(calls, who)) ?? '';
 const snapshot = (over: object) =>
   agent.post('schema-sync', {
-    ...{ database: 'shop', environment: 'staging', dialect: 'postgresql', status: 'ready' },
-    ...{ snapshot: { tables: [table('users')] }, error_message: null, ...over },
+    database: 'shop',
+    environment: 'staging',
+    dialect: 'postgresql',
+    status: 'ready',
+    snapshot: { tables: [table('users')] },
+    error_message: null,
+    ...over,
   });
 const keyWork = () => ({ database: api.services.database, purpose: 'execution_token' as const, secretKey });
 const emergency = (detail: string) =>
@@ -198,7 +203,11 @@ const causes: Record<Written, (() => Promise<unknown>) | null> = {
   'execution.late_result': async () => agent.submit((await again()).older, { success: true, outcome: 'committed', fence: 1 }),
   'execution.marker_mismatch': async () =>
     agent.submit((await again()).own, {
-      ...{ success: true, outcome: 'already_applied', applied_fence: 1, applied_execution_id: randomUUID(), rows_affected: 1 },
+      success: true,
+      outcome: 'already_applied',
+      applied_fence: 1,
+      applied_execution_id: randomUUID(),
+      rows_affected: 1,
     }),
   'schema.snapshot_updated': () => snapshot({}),
   'schema.snapshot_failed': () => snapshot({ status: 'failed', snapshot: null, error_message: 'gone', dialect: 'mysql' }),

@@ -52,8 +52,13 @@ afterAll(() => api?.close());
 
 const nothing = { requestId: null, detailFingerprint: null, detailRaw: null };
 const draft = (reason: string): AuditDraft => ({
-  ...{ type: 'request.rejected', outcome: 'denied', actor: systemActor, resourceType: 'request', resourceId: reason },
-  ...{ reason, metadata: { comment: reason } },
+  type: 'request.rejected',
+  outcome: 'denied',
+  actor: systemActor,
+  resourceType: 'request',
+  resourceId: reason,
+  reason,
+  metadata: { comment: reason },
 });
 
 const get = (query = '', token = api.tokens.admin) => api.call('GET', `/api/audit/export${query}`, { token });

@@ -67,9 +67,17 @@ it('the log is valid, has a checkpoint, and its head is the last event (AU-70)',
   const checkpoints = log.filter(({ event_type }) => event_type === 'audit.signed_checkpoint').length;
   expect(checkpoints).toBeGreaterThan(0);
   expect(await verify()).toEqual({
-    ...{ valid: true, total_events: log.length, sealed: log.length, unsealed: 0, checkpoints_verified: checkpoints },
-    ...{ first_broken_id: null, first_broken_seq: null, reason: null },
-    ...{ head_seq: log.length, head_hash: log.at(-1)!.event_hash, oldest_unsealed_at: null },
+    valid: true,
+    total_events: log.length,
+    sealed: log.length,
+    unsealed: 0,
+    checkpoints_verified: checkpoints,
+    first_broken_id: null,
+    first_broken_seq: null,
+    reason: null,
+    head_seq: log.length,
+    head_hash: log.at(-1)!.event_hash,
+    oldest_unsealed_at: null,
   });
 });
 

@@ -53,7 +53,9 @@ describe('the tree of the log', { shuffle: false }, () => {
       expect(await verified(anchor(each)), `${each.size}`).toEqual(fine);
       expect(await verified(anchor({ ...each, root: Buffer.from(each.root, 'base64').toString('hex') }))).toEqual(fine);
       expect(await verified(anchor({ ...each, root: kept[0] === each ? '0'.repeat(64) : (kept[0]?.root as string) }))).toEqual({
-        ...{ valid: false, reason: 'anchor_mismatch', seq: each.size },
+        valid: false,
+        reason: 'anchor_mismatch',
+        seq: each.size,
       });
     }
     const last = kept.at(-1) as (typeof kept)[number];

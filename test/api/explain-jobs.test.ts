@@ -45,7 +45,11 @@ describe('EXPLAIN jobs of a request', () => {
   it('are made with it, one per statement with its exact bytes, and become its context (AG-65, AG-69)', async () => {
     const id = await pending(`set timezone = 'UTC';${twoUpdates}`);
     expect(await contextOf(id)).toEqual({
-      ...{ status: 'collecting', explain_enabled: true, tables: ['parts'], explain: null, schema_snapshot_collected_at: null },
+      status: 'collecting',
+      explain_enabled: true,
+      tables: ['parts'],
+      explain: null,
+      schema_snapshot_collected_at: null,
       sql_review: { findings: [], blocked: false },
       risk: { level: 'Unknown', factors: [{ name: 'schema_not_synced' }] },
     });

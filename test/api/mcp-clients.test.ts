@@ -16,7 +16,11 @@ beforeAll(async () => {
   const synced = await api.call('POST', '/api/agent/schema-sync', {
     token: api.tokens.agent,
     body: {
-      ...{ database: 'shop', environment: 'production', dialect: 'postgresql', status: 'ready', error_message: null },
+      database: 'shop',
+      environment: 'production',
+      dialect: 'postgresql',
+      status: 'ready',
+      error_message: null,
       snapshot: { tables: [table('users')] },
     },
   });

@@ -27,7 +27,9 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 const waitFor = (request_id: string) => ({
-  ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
   params: { name: 'svc_wait_request', arguments: { request_id, include_result: false } },
 });
 
@@ -44,8 +46,12 @@ function deafClient(session: McpHeaders, message: object, accept?: string): Sock
 function post(session: McpHeaders, message: object, accept = 'text/event-stream'): string {
   const body = JSON.stringify(message);
   const headers = {
-    ...{ host: 'localhost', authorization: `Bearer ${tokens.owner}`, 'content-type': 'application/json' },
-    ...{ accept, 'content-length': String(body.length), ...session },
+    host: 'localhost',
+    authorization: `Bearer ${tokens.owner}`,
+    'content-type': 'application/json',
+    accept,
+    'content-length': String(body.length),
+    ...session,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
@@ -75,7 +81,9 @@ describe('a stream (MC-22)', () => {
     const answer = await fetch(`${api.url}/mcp`, {
       method: 'POST',
       headers: {
-        ...{ authorization: `Bearer ${tokens.owner}`, 'content-type': 'application/json', accept: 'text/event-stream' },
+        authorization: `Bearer ${tokens.owner}`,
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
         ...session,
       },
       body: JSON.stringify(waitFor(id)),

@@ -139,7 +139,11 @@ describe('a migration that is created', () => {
     const shown = (await calls.show(users.dana!, created.body.id)).body;
     expect(shown.detail).toBe(detail);
     expect(shown.context).toEqual({
-      ...{ status: 'ready', explain_enabled: false, tables: null, risk: null, explain: null },
+      status: 'ready',
+      explain_enabled: false,
+      tables: null,
+      risk: null,
+      explain: null,
       sql_review: { findings: [], blocked: false },
       schema_snapshot_collected_at: null,
     });

@@ -138,8 +138,12 @@ describe('one mutating migration at a time on a pair (MI-30, AG-34, AG-35)', () 
     const agent = await line.agentOf([pair]);
     const operator = await servers[0].createUser('operator', { roles: ['admin'] });
     const repair = await calls.created(operator, {
-      ...{ database: 'line', environment: pair, operation: 'migrate_repair', detail: '{"action":"remove","version":"1"}' },
-      ...{ emergency: true, reason: 'half applied' },
+      database: 'line',
+      environment: pair,
+      operation: 'migrate_repair',
+      detail: '{"action":"remove","version":"1"}',
+      emergency: true,
+      reason: 'half applied',
     });
     const down = await line.migration(pair, {
       operation: 'migrate_down',

@@ -27,9 +27,12 @@ afterAll(() => api?.close());
 const attack = 'delete from items; drop table items;';
 const bundle = (sql: string[], direction: 'up' | 'down' = 'up') =>
   JSON.stringify({
-    ...{ format: 'v2', direction, versions: sql.map((_, index) => `2031010100000${index}`) },
+    format: 'v2',
+    direction,
+    versions: sql.map((_, index) => `2031010100000${index}`),
     migrations: sql.map((text, index) => ({ version: `2031010100000${index}`, sql: text, transactional: true })),
-    ...{ dir_sha256: 'ab', max_count: 1 },
+    dir_sha256: 'ab',
+    max_count: 1,
   });
 const create = (detail: string, over: Record<string, unknown> = {}, token = alice) =>
   api.call('POST', '/api/requests', {
@@ -49,10 +52,17 @@ describe('the review of migrations (HD-95)', () => {
     expect([created.status, created.body.status]).toEqual([201, 'pending']);
     const { context, decision_trace: trace } = await shown(created.body.id);
     const finding = (rule: string, statement: number) => ({
-      ...{ rule, level: 'Warn', message: expect.any(String), statement_index: statement, version: '20310101000001' },
+      rule,
+      level: 'Warn',
+      message: expect.any(String),
+      statement_index: statement,
+      version: '20310101000001',
     });
     expect(context).toMatchObject({
-      ...{ status: 'ready', risk: null, tables: null, explain: null },
+      status: 'ready',
+      risk: null,
+      tables: null,
+      explain: null,
       sql_review: {
         blocked: false,
         findings: [finding('NoWhereDelete', 0), finding('DropTable', 1), finding('MixedDdlDml', 0)],
@@ -110,7 +120,9 @@ describe('the review of migrations (HD-95)', () => {
   it('is what a preflight of the bundle answers', async () => {
     const answer = await preflight(bundle([attack]));
     expect(answer.body).toMatchObject({
-      ...{ status: 'warning', risk: 'unavailable', requires_ddl_permission: false },
+      status: 'warning',
+      risk: 'unavailable',
+      requires_ddl_permission: false,
       classification: {
         statement_type: 'MIGRATION',
         operation: 'migrate_up',
@@ -158,7 +170,8 @@ describe('the review of migrations (HD-95)', () => {
       review: { findings: [{ code: 'parse_failure' }] },
     });
     expect(await blocked('commit')).toMatchObject({
-      ...{ status: 'blocked', review: { findings: [{ code: 'rejected' }] } },
+      status: 'blocked',
+      review: { findings: [{ code: 'rejected' }] },
       fix_hints: [expect.stringContaining('transaction control'), 'migrations[0].sql'],
     });
     const large = bundle([`select '${'x'.repeat(1_048_000)}'`]);

@@ -237,7 +237,9 @@ describe('what the configuration says', () => {
     const get = async (over: Record<string, unknown>) => own.call('GET', '/api/me', { token: await key.sign(claims(over)) });
     await own.createUser('local@example.net', { roles: ['requester'] });
     expect((await get({ email: 'local@example.net', org: { teams: ['dba-team'] } })).body).toMatchObject({
-      ...{ subject_id: 'local@example.net', source: 'api', groups: ['dba-team'] },
+      subject_id: 'local@example.net',
+      source: 'api',
+      groups: ['dba-team'],
     });
     expect((await get({ email: 'local@example.net', email_verified: false })).body.code).toBe('auth.oidc_failed');
     expect((await get({ email: 'new@example.net' })).body.code).toBe('auth.no_roles_resolved');

@@ -70,8 +70,15 @@ export const role: Schemas['NewUser'] = { id: 'alice', roles: 'dba' };
 `;
 
 const options = {
-  ...{ target: 'ES2023', lib: ['ES2023', 'DOM'], types: [], module: 'nodenext', noEmit: true, skipLibCheck: true },
-  ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },
+  target: 'ES2023',
+  lib: ['ES2023', 'DOM'],
+  types: [],
+  module: 'nodenext',
+  noEmit: true,
+  skipLibCheck: true,
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
 };
 
 it('compiles a client whose types openapi-typescript makes of the document, and no wrong call (HT-98)', async () => {

@@ -59,13 +59,22 @@ describe('the verdict of a preflight', () => {
       risk: 'low',
       requires_ddl_permission: false,
       classification: {
-        ...{ statement_type: 'SELECT', operation: 'execute_select', mutating: false, ddl: false },
-        ...{ requires_ddl_permission: false, multi_statement: false, statement_count: 1 },
+        statement_type: 'SELECT',
+        operation: 'execute_select',
+        mutating: false,
+        ddl: false,
+        requires_ddl_permission: false,
+        multi_statement: false,
+        statement_count: 1,
       },
       review: { findings: [], blocked: false },
       risk_assessment: { level: 'low', factors: [{ name: 'read_only' }] },
       policy: {
-        ...{ sql_valid: true, caller_can_submit: true, would_auto_approve: true, requires_approval: false, approvers: [] },
+        sql_valid: true,
+        caller_can_submit: true,
+        would_auto_approve: true,
+        requires_approval: false,
+        approvers: [],
         break_glass_allowed: false,
         workflow_id: 'wf:*:staging:e3b0c44298fc',
         require_reason: false,
@@ -85,11 +94,18 @@ describe('the verdict of a preflight', () => {
         { selector: 'group:dba-team', min: 1, step: 0 },
         { selector: 'user:erin', min: 1, step: 1 },
       ],
-      ...{ would_auto_approve: false, requires_approval: true, require_reason: true },
+      would_auto_approve: false,
+      requires_approval: true,
+      require_reason: true,
     });
     expect(body.classification).toEqual({
-      ...{ statement_type: 'CREATE', operation: 'execute_dml', mutating: true, ddl: false },
-      ...{ requires_ddl_permission: true, multi_statement: true, statement_count: 2 },
+      statement_type: 'CREATE',
+      operation: 'execute_dml',
+      mutating: true,
+      ddl: false,
+      requires_ddl_permission: true,
+      multi_statement: true,
+      statement_count: 2,
     });
     expect([body.requires_ddl_permission, body.impact]).toEqual([true, { status: 'skipped' }]);
   });
@@ -113,7 +129,11 @@ describe('the verdict of a preflight', () => {
     const { status, body } = await ask({ sql, environment });
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      ...{ status: 'blocked', risk: 'unknown', retryable: false, next_actions: [], impact: { status: 'skipped' } },
+      status: 'blocked',
+      risk: 'unknown',
+      retryable: false,
+      next_actions: [],
+      impact: { status: 'skipped' },
       classification: { statement_type: 'unknown', operation: 'unknown', statement_count: 0 },
       review: { findings: [{ code, action: 'block', statement_index: 0 }], blocked: true },
       policy: { sql_valid: false, workflow_id: null, approvers: [] },

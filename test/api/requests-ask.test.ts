@@ -37,7 +37,9 @@ describe('require_approval (HD-26)', () => {
     expect([asked.status, asked.body.status, asked.body.approvers]).toEqual([201, 'pending', ['group:dba-team']]);
     const request = await shown(asked.body.id);
     expect(request).toMatchObject({
-      ...{ require_approval: true, max_affected_rows: null, context: { risk: { level: 'Low' } } },
+      require_approval: true,
+      max_affected_rows: null,
+      context: { risk: { level: 'Low' } },
       decision_trace: { decision: { outcome: 'needs_approval', reasons: ['approval_requested'], auto_approve_threshold: 'low' } },
     });
     const approved = await api.call('POST', `/api/requests/${request.id}/approve`, { token: bob, body: {} });

@@ -53,8 +53,14 @@ describe('events of a request (section 3 of the audit rules)', () => {
     ]);
     for (const event of events) {
       expect(event).toMatchObject({
-        ...{ request_id: id, operation: 'execute_select', database_name: 'shop', environment: 'production', event_version: 1 },
-        ...{ peer_ip: '127.0.0.1', client_ip: '127.0.0.1', client_ip_source: 'peer' },
+        request_id: id,
+        operation: 'execute_select',
+        database_name: 'shop',
+        environment: 'production',
+        event_version: 1,
+        peer_ip: '127.0.0.1',
+        client_ip: '127.0.0.1',
+        client_ip_source: 'peer',
       });
       expect(event.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
       expect(event.resource_id).toBe(event.resource_type === 'request' ? id : events[3]!.resource_id);
@@ -85,7 +91,9 @@ describe('events of a request (section 3 of the audit rules)', () => {
     });
     expect((await last('failed')).metadata).not.toHaveProperty('error_message');
     expect(await last('rejected')).toMatchObject({
-      ...{ outcome: 'denied', reason: 'no', actor_id: 'approver' },
+      outcome: 'denied',
+      reason: 'no',
+      actor_id: 'approver',
       metadata: { step_number: 1, total_steps: 1, matched_selector: 'group:dba-team' },
     });
     expect(await last('cancelled')).toMatchObject({ outcome: 'success', reason: 'not needed', metadata: { cause: 'requested' } });
@@ -135,7 +143,8 @@ describe('events of a request (section 3 of the audit rules)', () => {
     const id = await calls.created(dora, { emergency: true, reason: 'pager', allow_ddl: true, share_with: ['owner'] });
     const [glass, dispatched] = await eventsOf(id);
     expect(glass).toMatchObject({
-      ...{ event_type: 'request.break_glass', reason: 'pager' },
+      event_type: 'request.break_glass',
+      reason: 'pager',
       metadata: { channel: 'api', emergency: true, allow_ddl: true, no_result_store: false, share_with: ['owner'] },
     });
     expect(dispatched).toMatchObject({ event_type: 'request.dispatched', metadata: { fence: 1 } });

@@ -259,7 +259,9 @@ describe('what a creation answers (section 2, RQ-26)', () => {
     const metadata = '{ "z": 9007199254740993, "a": [1.10, 1e400, -0], "metadata": null, "a": "\\u00e9" }';
     const raw = `{"metadata":{"first":1},"database":"shop","environment":"production","detail":"select 1","metadata":${metadata}}`;
     const answer = await api.call('POST', '/api/requests', {
-      ...{ token: alice, raw, headers: { 'content-type': 'application/json' } },
+      token: alice,
+      raw,
+      headers: { 'content-type': 'application/json' },
     });
     expect(answer.status).toBe(201);
     expect((await calls.show(alice, answer.body.id)).text).toContain(`"metadata":${metadata},"idempotency_key":null`);

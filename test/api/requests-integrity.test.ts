@@ -65,7 +65,10 @@ describe('a stored digest that no longer fits (ET-13, ST-23, C15)', () => {
     expect(shown).toMatchObject({ status: 'failed', dispatch_by: null });
     expect((await calls.executions(owner, id)).body.executions).toEqual([]);
     expect((await calls.stream(owner, id)).body).toMatchObject({
-      ...{ execution_id: '', success: false, error_message: 'approved content changed', result_data: null },
+      execution_id: '',
+      success: false,
+      error_message: 'approved content changed',
+      result_data: null,
     });
     expect((await calls.content(owner, id)).body.code).toBe('result.not_found');
     expect((await calls.act(owner, id, 'resume')).status).toBe(409);

@@ -146,8 +146,13 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
     const id = await pending();
     const first = await calls.act(tokens.approver!, id, 'approve');
     expect(first.body).toEqual({
-      ...{ id, status: 'pending', approved_by: 'approver', matched_selector: 'group:dba-team' },
-      ...{ step_completed: 0, current_step: 0, total_steps: 2 },
+      id,
+      status: 'pending',
+      approved_by: 'approver',
+      matched_selector: 'group:dba-team',
+      step_completed: 0,
+      current_step: 0,
+      total_steps: 2,
     });
     const second = await calls.act(tokens.lead!, id, 'approve');
     expect(second.body).toMatchObject({ status: 'pending', matched_selector: 'group:leads', step_completed: 1, current_step: 1 });

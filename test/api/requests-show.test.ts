@@ -310,8 +310,15 @@ describe('executions of a request', () => {
       },
       {
         ...common,
-        ...{ id: runs[1], status: 'failed', fence: 1, started_at: executions[1].created_at, error_message: '40001: conflict' },
-        ...{ rows_affected: null, duration_ms: 7, outcome: 'rolled_back', has_stored_result: true },
+        id: runs[1],
+        status: 'failed',
+        fence: 1,
+        started_at: executions[1].created_at,
+        error_message: '40001: conflict',
+        rows_affected: null,
+        duration_ms: 7,
+        outcome: 'rolled_back',
+        has_stored_result: true,
       },
     ]);
     expect((await calls.executions(alice, id, '?limit=1')).body.executions).toHaveLength(1);

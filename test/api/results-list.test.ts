@@ -43,8 +43,14 @@ describe('GET /api/results', () => {
     const { id, executionId } = await calls.run(tokens.owner!, {}, data);
     const { results } = (await list('owner')).body;
     expect(results[0]).toEqual({
-      ...{ request_id: id, execution_id: executionId, database: 'shop', environment: 'staging', operation: 'execute_select' },
-      ...{ stored_at: expect.any(String), expires_at: expect.any(String), content_length: data.result_data.length },
+      request_id: id,
+      execution_id: executionId,
+      database: 'shop',
+      environment: 'staging',
+      operation: 'execute_select',
+      stored_at: expect.any(String),
+      expires_at: expect.any(String),
+      content_length: data.result_data.length,
     });
     expect(Date.parse(results[0].expires_at) - Date.parse(results[0].stored_at)).toBe(30 * 86_400_000);
   });

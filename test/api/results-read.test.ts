@@ -105,8 +105,13 @@ describe('stored content (RS-31, RS-33, RS-36, RS-38, RS-39, RS-40)', () => {
       const { id, executionId } = await calls.run(owner(), over, failure);
       for (const answer of [await calls.content(owner(), id), await calls.stream(owner(), id)]) {
         expect(answer.body).toEqual({
-          ...{ _svc_result: true, execution_id: executionId, success: false, rows_affected: null, truncated: false },
-          ...{ error_message: failure.error_message, result_data: null },
+          _svc_result: true,
+          execution_id: executionId,
+          success: false,
+          rows_affected: null,
+          truncated: false,
+          error_message: failure.error_message,
+          result_data: null,
         });
       }
     }
@@ -315,8 +320,13 @@ describe('a run that did not get to a result (RS-21)', () => {
     expect([answer.status, answer.body]).toEqual([
       200,
       {
-        ...{ _svc_result: true, execution_id: '', success: false, rows_affected: null, truncated: false },
-        ...{ error_message: message, result_data: null },
+        _svc_result: true,
+        execution_id: '',
+        success: false,
+        rows_affected: null,
+        truncated: false,
+        error_message: message,
+        result_data: null,
       },
     ]);
   });
@@ -327,7 +337,9 @@ describe('a run that did not get to a result (RS-21)', () => {
     await calls.fireClock(id, 'lease');
     await calls.act(owner(), id, 'cancel');
     expect((await calls.stream(owner(), id)).body).toMatchObject({
-      ...{ execution_id: executionId, success: false, error_message: 'request cancelled' },
+      execution_id: executionId,
+      success: false,
+      error_message: 'request cancelled',
     });
   });
 });

@@ -121,8 +121,10 @@ describe('a creation that the review blocks (SQ-76)', () => {
     expect(context.sql_review).toEqual({
       findings: [
         {
-          ...{ rule: 'NoWhereDelete', level: 'Warn' },
-          ...{ message: 'DELETE without a WHERE that selects among its rows can remove every row', statement_index: 0 },
+          rule: 'NoWhereDelete',
+          level: 'Warn',
+          message: 'DELETE without a WHERE that selects among its rows can remove every row',
+          statement_index: 0,
         },
       ],
       blocked: false,

@@ -30,12 +30,18 @@ describe('roles (IM-54)', () => {
     expect(names.slice(0, builtin.length).toSorted()).toEqual(builtin.toSorted());
     expect(names.slice(builtin.length)).toEqual(['ledger-dba', 'ledger-reader', 'zoo-keeper']);
     expect(body.roles.find(({ name }: { name: string }) => name === 'admin')).toEqual({
-      ...{ name: 'admin', builtin: true, permissions: [{ perm: '*', ownership: 'any' }] },
-      ...{ databases: ['*'], environments: ['*'] },
+      name: 'admin',
+      builtin: true,
+      permissions: [{ perm: '*', ownership: 'any' }],
+      databases: ['*'],
+      environments: ['*'],
     });
     expect(body.roles[builtin.length]).toEqual({
-      ...{ name: 'ledger-dba', builtin: false, permissions: [{ perm: 'request.dml', ownership: 'own' }] },
-      ...{ databases: ['ledger'], environments: ['*'] },
+      name: 'ledger-dba',
+      builtin: false,
+      permissions: [{ perm: 'request.dml', ownership: 'own' }],
+      databases: ['ledger'],
+      environments: ['*'],
     });
     for (const role of body.roles) expect((await get(`/api/roles/${role.name}`)).body).toEqual(role);
   });
@@ -59,7 +65,12 @@ describe('GET /api/me (IM-61)', () => {
     expect([status, me]).toEqual([
       200,
       {
-        ...{ subject_id: 'mira', subject_type: 'user', display_name: null, email: null, source: 'api', slack_user_id: null },
+        subject_id: 'mira',
+        subject_type: 'user',
+        display_name: null,
+        email: null,
+        source: 'api',
+        slack_user_id: null,
         roles: [
           { name: 'zoo-keeper', permissions: ['request.query', 'request.view:any'], databases: ['*'], environments: ['*'] },
         ],

@@ -35,7 +35,11 @@ describe('an approval of svc_onboarding_review_submit', () => {
     const answer = await on.people.submit(view, { ...approve, [roles]: ['requester', 'dba'] });
     expect([answer.status, answer.text]).toEqual([200, '']);
     expect(await showUser('mira-van-dam')).toMatchObject({
-      ...{ source: 'slack', slack_user_id: slackUserId, roles: ['requester', 'dba'], groups: ['leads'], status: 'active' },
+      source: 'slack',
+      slack_user_id: slackUserId,
+      roles: ['requester', 'dba'],
+      groups: ['leads'],
+      status: 'active',
     });
     expect(await on.stored(id)).toEqual({ status: 'approved', userId: 'mira-van-dam', decidedBy: 'admin', comment: null });
     const events = await on.eventsOf(id);
@@ -122,7 +126,10 @@ describe('a rejection', () => {
     expect((await on.decide(id, reject)).text).toBe('');
     expect(await on.stored(id)).toEqual({ status: 'rejected', userId: null, decidedBy: 'admin', comment: 'who are you?' });
     expect((await on.eventsOf(id))[1]).toEqual({
-      ...{ type: 'onboarding.rejected', actor: 'admin', outcome: 'denied', reason: 'who are you?' },
+      type: 'onboarding.rejected',
+      actor: 'admin',
+      outcome: 'denied',
+      reason: 'who are you?',
       metadata: `{"slack_user_id":"${slackUserId}","channel":"slack"}`,
     });
     expect(await on.cardsOf(id)).toEqual([

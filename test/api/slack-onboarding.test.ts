@@ -27,12 +27,20 @@ describe('/svc join', () => {
       [id],
     );
     expect(row).toEqual({
-      ...{ slack_user_id: 'UMIRA', display_name: 'Mira K.', roles: ['requester', 'approver'], groups: ['leads'] },
-      ...{ reason: 'on call', status: 'pending', isKept: true },
+      slack_user_id: 'UMIRA',
+      display_name: 'Mira K.',
+      roles: ['requester', 'approver'],
+      groups: ['leads'],
+      reason: 'on call',
+      status: 'pending',
+      isKept: true,
     });
     expect(await on.eventsOf(id)).toEqual([
       {
-        ...{ type: 'onboarding.requested', actor: 'anonymous', outcome: 'success', reason: null },
+        type: 'onboarding.requested',
+        actor: 'anonymous',
+        outcome: 'success',
+        reason: null,
         metadata: '{"slack_user_id":"UMIRA","roles":["requester","approver"],"groups":["leads"],"channel":"slack"}',
       },
     ]);

@@ -50,8 +50,13 @@ describe('the trace of a request at the API (OP-94)', () => {
     ]);
     expect(spans[0]).toMatchObject({ traceId: id.replaceAll('-', ''), service: 'svc-server', kind: 2, error: null, links: [] });
     expect(spans[0]!.attributes).toEqual({
-      ...{ 'svc.request_id': id, 'svc.database': 'shop', 'svc.environment': 'production', 'svc.operation': 'execute_dml' },
-      ...{ 'svc.status': 'pending', 'http.request.method': 'POST', 'http.route': '/api/requests' },
+      'svc.request_id': id,
+      'svc.database': 'shop',
+      'svc.environment': 'production',
+      'svc.operation': 'execute_dml',
+      'svc.status': 'pending',
+      'http.request.method': 'POST',
+      'http.route': '/api/requests',
       'http.response.status_code': 201,
     });
     expect(spans[3]!.attributes).toMatchObject({ 'svc.execution_id': executionId, 'svc.fence': 1 });

@@ -44,12 +44,24 @@ it('webhooks are shown in the order of the file, without path, query and secret 
   const { body, text } = await admin('GET', '/api/webhooks');
   expect(body.webhooks).toEqual([
     {
-      ...{ id: 'ops-feed', url: 'http://127.0.0.1:9/…', events: ['request.*'], format: 'generic', secret: '********' },
-      ...{ status: 'active', created_at: expect.any(String), updated_at: expect.any(String) },
+      id: 'ops-feed',
+      url: 'http://127.0.0.1:9/…',
+      events: ['request.*'],
+      format: 'generic',
+      secret: '********',
+      status: 'active',
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
     },
     {
-      ...{ id: 'chat', url: 'http://127.0.0.1:9', events: [], format: 'slack', secret: null },
-      ...{ status: 'active', created_at: expect.any(String), updated_at: expect.any(String) },
+      id: 'chat',
+      url: 'http://127.0.0.1:9',
+      events: [],
+      format: 'slack',
+      secret: null,
+      status: 'active',
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
     },
   ]);
   expect(text).not.toContain('secret-');
@@ -62,12 +74,22 @@ it('a test is queued for a webhook that does not subscribe to it, and its delive
   expect(listed.body).toEqual({
     deliveries: [
       {
-        ...{ id: body.delivery_id, webhook_id: 'ops-feed', event_type: 'webhook.test', request_id: null, status: 'pending' },
-        ...{ attempts: 0, max_attempts: 10, last_error: null, finished_at: null },
-        ...{ created_at: expect.any(String), next_retry_at: expect.any(String) },
+        id: body.delivery_id,
+        webhook_id: 'ops-feed',
+        event_type: 'webhook.test',
+        request_id: null,
+        status: 'pending',
+        attempts: 0,
+        max_attempts: 10,
+        last_error: null,
+        finished_at: null,
+        created_at: expect.any(String),
+        next_retry_at: expect.any(String),
       },
     ],
-    ...{ total: 1, limit: 50, offset: 0 },
+    total: 1,
+    limit: 50,
+    offset: 0,
   });
   const [row] = await api.services.database.query<{ body: string }>('select body from webhook_deliveries where id = $1', [
     body.delivery_id.slice(3),
@@ -93,15 +115,24 @@ it('a webhook tells what became of its deliveries, and one that has ended is sen
   expect(rows.length).toBe(2);
   expect(rows[0]?.body).toBe(rows[1]?.body);
   expect((await admin('GET', '/api/webhooks/chat')).body.deliveries).toEqual({
-    ...{ pending: 1, in_progress: 0, delivered: 0, dead: 1, cancelled: 0 },
-    ...{ last_delivered_at: null, last_error: 'status 503' },
+    pending: 1,
+    in_progress: 0,
+    delivered: 0,
+    dead: 1,
+    cancelled: 0,
+    last_delivered_at: null,
+    last_error: 'status 503',
   });
 });
 
 it('notification policies are shown in the order of the file, and each by its id (NT-62)', async () => {
   const production = {
-    ...{ id: 'np:shop:production', database: 'shop', environment: 'production', webhooks: ['ops-feed'] },
-    ...{ events: ['execution.failed'], slack_channels: null },
+    id: 'np:shop:production',
+    database: 'shop',
+    environment: 'production',
+    webhooks: ['ops-feed'],
+    events: ['execution.failed'],
+    slack_channels: null,
   };
   const { body } = await admin('GET', '/api/notification-policies');
   expect(body.notification_policies[0]).toEqual({

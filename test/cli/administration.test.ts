@@ -240,7 +240,10 @@ describe('groups and roles', () => {
     const roles = [
       { name: 'admin', builtin: true, permissions: [{ perm: '*', ownership: 'any' }], databases: ['*'], environments: ['*'] },
       {
-        ...{ name: 'desk', builtin: false, databases: ['ledger'], environments: ['staging', 'production'] },
+        name: 'desk',
+        builtin: false,
+        databases: ['ledger'],
+        environments: ['staging', 'production'],
         permissions: [
           { perm: 'request.view', ownership: 'any' },
           { perm: 'request.dml', ownership: 'own' },

@@ -16,7 +16,11 @@ const agent = {
   last_seen_at: '2031-05-06T07:03:09.123Z',
   in_flight: 1,
   max_concurrent: 3,
-  ...{ uptime_secs: 912, version: '1.0.0', key_id: null, duplicate_instances: false, active_jobs: [] },
+  uptime_secs: 912,
+  version: '1.0.0',
+  key_id: null,
+  duplicate_instances: false,
+  active_jobs: [],
   capabilities: {
     scopes: ['staging', 'production'].map((environment) => ({ database: 'shop', environment, marker: true })),
     operations: [],

@@ -39,8 +39,13 @@ const write = (reasons: readonly string[]) =>
     insertAuditEvents(
       tx,
       reasons.map((reason) => ({
-        ...{ type: 'request.rejected', outcome: 'denied', actor: systemActor, resourceType: null, resourceId: null },
-        ...{ reason, metadata: { comment: reason } },
+        type: 'request.rejected',
+        outcome: 'denied',
+        actor: systemActor,
+        resourceType: null,
+        resourceId: null,
+        reason,
+        metadata: { comment: reason },
       })),
     ),
   );
@@ -174,7 +179,8 @@ describe('svc audit verify --file (CL-33)', () => {
       );
       expect((await verifyText(text)).stderr).toContain("the key is the export's own");
       expect(await reportOf(text, '--public-key', strangerKey.publicKeyHex)).toMatchObject({
-        ...{ valid: false, reason: 'checkpoint_signature_invalid' },
+        valid: false,
+        reason: 'checkpoint_signature_invalid',
       });
     });
 
@@ -271,8 +277,14 @@ function made(format: ExportFormat): string {
   const stated = { firstSeq: first.seq, lastSeq: last.seq, count: events.length, lastHash: last.event_hash };
   const form = exportForms[format];
   const manifest = form.manifest({
-    ...{ first_seq: stated.firstSeq, last_seq: stated.lastSeq, count: stated.count, last_hash: stated.lastHash, filters: {} },
-    ...{ public_key: auditKey.publicKeyHex, key_id: auditKey.keyId, signature: auditKey.sign(Buffer.from(exportText(stated))) },
+    first_seq: stated.firstSeq,
+    last_seq: stated.lastSeq,
+    count: stated.count,
+    last_hash: stated.lastHash,
+    filters: {},
+    public_key: auditKey.publicKeyHex,
+    key_id: auditKey.keyId,
+    signature: auditKey.sign(Buffer.from(exportText(stated))),
   });
   return form.header + events.map(form.line).join('') + manifest;
 }

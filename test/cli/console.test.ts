@@ -26,7 +26,10 @@ describe.skipIf(process.platform !== 'linux')('svc console (CL-55, CO-33)', () =
     await eventually(() => existsSync(opened));
     expect(readFileSync(opened, 'utf8')).toBe(`${api.url}/console/#code=${code}\n`);
     expect(JSON.parse((await run({}, '--json')).stdout).data).toEqual({
-      ...{ page: `${api.url}/console/`, opened: true, link: null, expires_at: '2026-05-01T09:16:30.000Z' },
+      page: `${api.url}/console/`,
+      opened: true,
+      link: null,
+      expires_at: '2026-05-01T09:16:30.000Z',
     });
   });
 

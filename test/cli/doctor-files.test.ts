@@ -181,7 +181,8 @@ describe('svc doctor --agent (CL-45)', () => {
     expect(away.checks['marker_ready shop/staging']!.status).toBe('skip');
     write((text) => text.replaceAll(secret, 'wrong'));
     expect((await run()).checks['db_connect shop/staging']).toMatchObject({
-      ...{ status: 'fail', message: expect.stringContaining('authentication failed') },
+      status: 'fail',
+      message: expect.stringContaining('authentication failed'),
       hint: expect.stringContaining('user and password'),
     });
     write((text) => text.replace(/read_url = .*\n/, ''));

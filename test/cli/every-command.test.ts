@@ -14,9 +14,20 @@ const lists =
 /** What every call is answered: enough for each command to find what it looks for. */
 const answer = {
   ...Object.fromEntries(lists.split(' ').map((key) => [key, []])),
-  ...{ id: requestId, status: 'executed', operation: 'execute_select', subject_id: 'alice', delivery_id: 'wd-1' },
-  ...{ token: 'svc_00112233445566778899aabbccddeeff', database: 'app', environment: 'production', detail: 'select 1' },
-  ...{ code: 'c0de', registered: true, valid: true, total: 0, warnings: ['a warning of the server'] },
+  id: requestId,
+  status: 'executed',
+  operation: 'execute_select',
+  subject_id: 'alice',
+  delivery_id: 'wd-1',
+  token: 'svc_00112233445566778899aabbccddeeff',
+  database: 'app',
+  environment: 'production',
+  detail: 'select 1',
+  code: 'c0de',
+  registered: true,
+  valid: true,
+  total: 0,
+  warnings: ['a warning of the server'],
 };
 
 let server: Server;
@@ -55,7 +66,13 @@ const samples: Record<string, string> = {
   database: 'shop',
   environment: 'staging',
   file: 'none.json',
-  ...{ delivery: 'wd-1', key: 'no-key', output: 'out.json', out: 'key.pem', plan: 'team', to: 'x', expires: '1d' },
+  delivery: 'wd-1',
+  key: 'no-key',
+  output: 'out.json',
+  out: 'key.pem',
+  plan: 'team',
+  to: 'x',
+  expires: '1d',
   serverUrl: 'https://gate.example.com',
 };
 

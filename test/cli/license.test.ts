@@ -41,7 +41,10 @@ describe('svc license issue (CL-51)', () => {
     const publicKey = await keygen('issuer.pem');
     const key = await issue('issuer.pem', '--expires', '2032-01-01T00:00:00Z', '--max-users', '7', '--key-id', 'lic-x');
     expect(readLicense(key, publicKey)).toMatchObject({
-      ...{ keyId: 'lic-x', plan: 'team', issuedTo: 'Example Ltd', expiresAt: Date.parse('2032-01-01') },
+      keyId: 'lic-x',
+      plan: 'team',
+      issuedTo: 'Example Ltd',
+      expiresAt: Date.parse('2032-01-01'),
       limits: { maxUsers: 7, maxDatabases: 20, oidc: true },
     });
     expect(readLicense(await issue('issuer.pem', '--expires', '1d'), publicKey)).toMatchObject({

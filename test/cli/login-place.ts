@@ -53,7 +53,14 @@ export async function openLoginPlace(over: Configuration = {}): Promise<LoginPla
   const file = () => join(credentials, readdirSync(credentials).find((name) => name.endsWith('.json'))!);
   const stored = () => JSON.parse(readFileSync(file(), 'utf8')).logins;
   return {
-    ...{ provider, api, home, config, credentials, svc, file, stored },
+    provider,
+    api,
+    home,
+    config,
+    credentials,
+    svc,
+    file,
+    stored,
     logIn: (argv = [], before, options) =>
       svc(['login', '--no-browser', ...argv], {
         ...options,

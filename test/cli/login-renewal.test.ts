@@ -150,7 +150,9 @@ it('settings that have changed since the login need another one, and nothing is 
   place.change({ refresh_at: past() });
   writeFileSync(place.config, tomlFor(place.api.url, place.provider.issuer, `backchannel_url = "${place.api.url}/token"\n`));
   expect((await place.svc(['whoami'])).line.error).toMatchObject({
-    ...{ code: 'auth_error', hint: 'svc login', message: expect.stringContaining('[server.oidc] has changed since the login') },
+    code: 'auth_error',
+    hint: 'svc login',
+    message: expect.stringContaining('[server.oidc] has changed since the login'),
   });
   expect([renewals(), bearers().length]).toEqual([[], 1]);
 });

@@ -23,7 +23,9 @@ export async function startMigrateBench(): Promise<MigrateBench> {
   mkdirSync(join(directory, 'migrations'));
   const write = (name: string, text: string) => writeFileSync(join(directory, 'migrations', name), text);
   return {
-    ...{ api, directory, write },
+    api,
+    directory,
+    write,
     threeFiles() {
       write('1_users.sql', '-- migrate:up\nCREATE TABLE users (id INT);\n-- migrate:down\nDROP TABLE users;\n');
       write('2_seed.sql', '-- migrate:up\nINSERT INTO users VALUES (1);\n');

@@ -13,8 +13,12 @@ afterEach(() => api.close());
 
 const route = 'POST /api/preflight';
 const finding = (version: string, more: object = {}) => ({
-  ...{ code: 'drop_table', action: 'warn', message: 'DROP TABLE removes the table and its rows', statement_index: 0 },
-  ...{ version, line: 1 },
+  code: 'drop_table',
+  action: 'warn',
+  message: 'DROP TABLE removes the table and its rows',
+  statement_index: 0,
+  version,
+  line: 1,
   ...more,
 });
 const clean = { body: { status: 'requestable', classification: {}, review: { findings: [], blocked: false }, fix_hints: [] } };
@@ -115,7 +119,9 @@ describe('svc migrate lint (MI-53)', () => {
           tool: { driver: { name: 'svc', rules: [{ id: 'drop_table' }] } },
           results: [
             {
-              ...{ ruleId: 'drop_table', level: 'error', message: { text: 'DROP TABLE removes the table and its rows' } },
+              ruleId: 'drop_table',
+              level: 'error',
+              message: { text: 'DROP TABLE removes the table and its rows' },
               locations: [
                 { physicalLocation: { artifactLocation: { uri: 'migrations/5_a%20b%23.sql' }, region: { startLine: 2 } } },
               ],

@@ -37,7 +37,11 @@ describe.skipIf(server === null)('svc migrate on MySQL', () => {
     runSvc(['migrate', ...argv], {
       directory,
       environment: {
-        ...{ SVC_SERVER_URL: api.url, SVC_TOKEN: api.tokens.admin, SVC_DATABASE: 'shop', SVC_ENV: 'staging', SVC_YES: '1' },
+        SVC_SERVER_URL: api.url,
+        SVC_TOKEN: api.tokens.admin,
+        SVC_DATABASE: 'shop',
+        SVC_ENV: 'staging',
+        SVC_YES: '1',
       },
     });
   const write = (name: string, text: string) => writeFileSync(join(directory, 'migrations', name), text);

@@ -23,9 +23,15 @@ describe('svc migrate up and down', () => {
     runsAtOnce(api, envelope('{"applied":["1","2","3"]}'));
     expect(await svc(['up', '--yes', '-e', 'staging', '--reason', 'why', '--ticket', 'T-1'])).toMatchObject({ code: 0 });
     expect(bench.sent()).toMatchObject({
-      ...{ database: 'app', environment: 'staging', operation: 'migrate_up', reason: 'why', metadata: { ticket: 'T-1' } },
+      database: 'app',
+      environment: 'staging',
+      operation: 'migrate_up',
+      reason: 'why',
+      metadata: { ticket: 'T-1' },
       detail: {
-        ...{ format: 'v2', direction: 'up', versions: ['1', '2', '3'] },
+        format: 'v2',
+        direction: 'up',
+        versions: ['1', '2', '3'],
         migrations: [
           { version: '1', sql: 'CREATE TABLE users (id INT);', transactional: true },
           { version: '2' },
@@ -154,7 +160,8 @@ describe('svc migrate up and down', () => {
     api.on(paths.create, { status: 400, body: { error: 'syntax error', code: 'validation.failed', hint: 'migrations[1].sql' } });
     const result = await svc(['up', '--yes', '--json', '--after', '0']);
     expect(JSON.parse(result.stdout).error).toEqual({
-      ...{ code: 'validation.failed', message: 'migrate up: syntax error' },
+      code: 'validation.failed',
+      message: 'migrate up: syntax error',
       hint: 'in migrations/2_seed.sql',
     });
   });

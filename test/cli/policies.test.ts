@@ -85,7 +85,11 @@ describe('svc policy resolve', () => {
   it('shows all six without --operation', async () => {
     const row = (operation: string, decision: string) => ({
       operation,
-      ...{ workflow_id: null, matched_by: null, auto_approve: null, decision_preview: decision, reason_code: 'x' },
+      workflow_id: null,
+      matched_by: null,
+      auto_approve: null,
+      decision_preview: decision,
+      reason_code: 'x',
     });
     const resolutions = [row('execute_select', 'deny'), row('migrate_repair', 'break_glass_only')];
     api.on('GET /api/policy-resolution', {

@@ -22,7 +22,10 @@ const answer = {
   },
   risk_assessment: { level: 'medium', factors: [{ name: 'large_table', rows: 50_000 }] },
   policy: {
-    ...{ caller_can_submit: true, would_auto_approve: false, workflow_id: 'wf:*:staging:e3b0c44298fc', require_reason: true },
+    caller_can_submit: true,
+    would_auto_approve: false,
+    workflow_id: 'wf:*:staging:e3b0c44298fc',
+    require_reason: true,
     approvers: [
       { selector: 'role:dba', min: 2, step: 0 },
       { selector: 'user:erin', min: 1, step: 1 },
@@ -36,7 +39,8 @@ const answer = {
 const postgres = [
   {
     Plan: {
-      ...{ 'Node Type': 'Hash Join', 'Total Cost': 12.5 },
+      'Node Type': 'Hash Join',
+      'Total Cost': 12.5,
       Plans: [
         { 'Node Type': 'Seq Scan', 'Relation Name': 'orders' },
         { 'Node Type': 'Index Scan', 'Index Name': 'parts_pkey', 'Plan Rows': 1, 'Relation Name': 'parts' },

@@ -12,7 +12,10 @@ afterAll(() => api.close());
 const svc = (...argv: string[]) => runSvc(argv, { environment: login(api.url) });
 const bundle = (direction: string, more: object = {}) =>
   JSON.stringify({
-    ...{ format: 'v2', direction, versions: ['1', '2'], dir_sha256: 'abc' },
+    format: 'v2',
+    direction,
+    versions: ['1', '2'],
+    dir_sha256: 'abc',
     migrations: [
       { version: '1', sql: 'create table t (\n  id int\n);', transactional: true },
       { version: '2', sql: 'create index concurrently i on t (id);', transactional: false },

@@ -175,10 +175,15 @@ describe('request list and show', () => {
 
   it('shows tables of the snapshot, what a DELETE takes along, the risk with its factors, and the plans (RQ-43, CL-31)', async () => {
     const context = {
-      ...{ status: 'partial', explain_enabled: true, schema_snapshot_collected_at: '2026-05-01T08:00:00.000Z' },
+      status: 'partial',
+      explain_enabled: true,
+      schema_snapshot_collected_at: '2026-05-01T08:00:00.000Z',
       tables: [
         {
-          ...{ schema_name: 'public', name: 'users', estimated_rows: 1200, cascade_children_truncated: true },
+          schema_name: 'public',
+          name: 'users',
+          estimated_rows: 1200,
+          cascade_children_truncated: true,
           cascade_children: [{ schema_name: 'billing', name: 'invoices', depth: 1 }],
         },
         { schema_name: 'audit', name: 'log', estimated_rows: -1 },
@@ -246,8 +251,14 @@ Plan
 
 describe('request results', () => {
   const item = {
-    ...{ request_id: requestId, execution_id: other, database: 'shop', environment: 'staging', operation: 'execute_select' },
-    ...{ stored_at: '2026-05-01T09:31:02.900Z', expires_at: '2026-05-31T09:31:02.900Z', content_length: 182 },
+    request_id: requestId,
+    execution_id: other,
+    database: 'shop',
+    environment: 'staging',
+    operation: 'execute_select',
+    stored_at: '2026-05-01T09:31:02.900Z',
+    expires_at: '2026-05-31T09:31:02.900Z',
+    content_length: 182,
   };
 
   it('lists what the server answers, with its bytes, and says when there is nothing', async () => {

@@ -23,14 +23,24 @@ const head = {
   collected_at: '2026-05-01T08:00:00.000Z',
 };
 const sizes = (name: string, rows: number, schema = 'public') => ({
-  ...{ name, schema_name: schema, estimated_rows: rows, column_count: 5, constraint_count: 2, index_count: 3 },
+  name,
+  schema_name: schema,
+  estimated_rows: rows,
+  column_count: 5,
+  constraint_count: 2,
+  index_count: 3,
 });
 const orders = table('orders', {
   constraints: [
     ...table('orders').constraints,
     {
-      ...{ name: 'orders_buyer_fk', constraint_type: 'foreign_key', columns: ['buyer_id'], on_delete: 'SET_NULL' },
-      ...{ referenced_schema: 'public', referenced_table: 'buyers', referenced_columns: ['id'] },
+      name: 'orders_buyer_fk',
+      constraint_type: 'foreign_key',
+      columns: ['buyer_id'],
+      on_delete: 'SET_NULL',
+      referenced_schema: 'public',
+      referenced_table: 'buyers',
+      referenced_columns: ['id'],
     },
   ],
   columns: [

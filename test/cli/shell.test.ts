@@ -100,7 +100,8 @@ describe('svc shell on a terminal (CL-53)', () => {
   async function typing(texts: readonly (string | ((control: Control) => Promise<void> | void))[], options: SvcOptions = {}) {
     let control: Control | undefined;
     const running = runSvc(['shell', '--no-color', '--no-pager'], {
-      ...{ environment: environment(), terminal: true },
+      environment: environment(),
+      terminal: true,
       ...options,
       started: (given) => {
         control = given;

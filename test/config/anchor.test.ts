@@ -13,7 +13,10 @@ describe('the keys of the anchor (AU-89)', () => {
     expect(configOf(audit('anchor_command = ["git"]')).audit.anchorCommand).toEqual(['git']);
     const variables = { T: 'bearer' };
     expect(configOf(audit(url, `anchor_token = "\${T}"`), variables).audit).toMatchObject({
-      ...{ anchorCommand: [], anchorUrl: 'https://anchor.example.net/checkpoints', anchorToken: 'bearer', anchorTimeoutSecs: 60 },
+      anchorCommand: [],
+      anchorUrl: 'https://anchor.example.net/checkpoints',
+      anchorToken: 'bearer',
+      anchorTimeoutSecs: 60,
     });
     expect(configOf(MINIMAL).audit).toMatchObject({ anchorCommand: [], anchorUrl: null, anchorToken: null });
   });

@@ -11,8 +11,12 @@ const keys = new Map([[k1.keyId, k1.publicKeyHex]]);
 const signedAt = new Date('2031-05-06T07:03:09.123Z');
 const later = (secs: number) => new Date(signedAt.getTime() + secs * 1000);
 const job: ExplainTerms = {
-  ...{ jobId: 'a90d3b1c-0d1c-4c7e-8a57-5b8f0f6b2c33', kind: 'preflight', database: 'shop', environment: 'staging' },
-  ...{ sql: 'SELECT * FROM parts', agentId: 'agent-eu-1' },
+  jobId: 'a90d3b1c-0d1c-4c7e-8a57-5b8f0f6b2c33',
+  kind: 'preflight',
+  database: 'shop',
+  environment: 'staging',
+  sql: 'SELECT * FROM parts',
+  agentId: 'agent-eu-1',
 };
 const accents: ExplainTerms = { ...job, kind: 'dry_run', sql: "UPDATE notes SET t = 'zu groß 😀' WHERE id = 9" };
 const problem = (token: string, terms = job, now = later(1), known: ReadonlyMap<string, string> = keys) =>
@@ -40,8 +44,15 @@ describe('explain tokens (HD-81)', () => {
   ] as const)('have these bytes, as docs/agent.md says', (terms, sqlHash, message, signature) => {
     const token = signExplainToken(terms, k1, signedAt);
     expect(JSON.parse(token)).toEqual({
-      ...{ job_id: terms.jobId, kind: terms.kind, database: 'shop', environment: 'staging', agent_id: 'agent-eu-1' },
-      ...{ sql_hash: sqlHash, expires_at: '2031-05-06T07:04:09.123Z', key_id: '65b60673d6ed884b', signature },
+      job_id: terms.jobId,
+      kind: terms.kind,
+      database: 'shop',
+      environment: 'staging',
+      agent_id: 'agent-eu-1',
+      sql_hash: sqlHash,
+      expires_at: '2031-05-06T07:04:09.123Z',
+      key_id: '65b60673d6ed884b',
+      signature,
     });
     const signed = messageOf(token);
     expect([Buffer.byteLength(signed), sha256Hex(signed)]).toEqual(message);

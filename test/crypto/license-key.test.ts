@@ -5,8 +5,11 @@ import { licenseFor, licenseSigner } from '../support/license.js';
 
 const { publicKeyHex } = licenseSigner;
 const payload = {
-  ...{ key_id: 'lic-0001', plan: 'team', issued_to: 'Example Ltd' },
-  ...{ issued_at: '2031-01-01T00:00:00Z', expires_at: '2032-01-01T00:00:00Z' },
+  key_id: 'lic-0001',
+  plan: 'team',
+  issued_to: 'Example Ltd',
+  issued_at: '2031-01-01T00:00:00Z',
+  expires_at: '2032-01-01T00:00:00Z',
 };
 const signed = (over: object) => readLicense(signLicense(JSON.stringify({ ...payload, ...over }), licenseSigner), publicKeyHex);
 
@@ -16,8 +19,11 @@ describe('a licence key (OP-43)', () => {
       'svc_lic_v1.eyJrZXlfaWQiOiJsaWMtMDAwMSIsInBsYW4iOiJ0ZWFtIiwiaXNzdWVkX3RvIjoiRXhhbXBsZSBMdGQiLCJpc3N1ZWRfYXQiOiIyMDMxLTAxLTAxVDAwOjAwOjAwWiIsImV4cGlyZXNfYXQiOiIyMDMyLTAxLTAxVDAwOjAwOjAwWiJ9.77+Z6xQjWpI7rvbvRvO4QcPQXFCxc1Ob2T3roIT2Ius/a51j+XOsiA+4vNsnVU8xeRh0BBb2FtkJnsZGBfKuCw==';
     const license = readLicense(`\n ${key}\t`, '03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8');
     expect(license).toEqual({
-      ...{ keyId: 'lic-0001', plan: 'team', issuedTo: 'Example Ltd' },
-      ...{ issuedAt: Date.parse('2031-01-01'), expiresAt: Date.parse('2032-01-01') },
+      keyId: 'lic-0001',
+      plan: 'team',
+      issuedTo: 'Example Ltd',
+      issuedAt: Date.parse('2031-01-01'),
+      expiresAt: Date.parse('2032-01-01'),
       limits: { maxUsers: 50, maxDatabases: 20, oidc: true },
     });
     expect(parseLicenseKey(key)?.payload).toBe(JSON.stringify(payload));

@@ -60,7 +60,8 @@ const callers = fc
       groups,
       roles,
       origins: {
-        ...{ account, credential },
+        account,
+        credential,
         groups: new Map([
           ['dba-team', dbaTeam],
           ['leads', leads],

@@ -106,8 +106,11 @@ async function expectTrue(seen: Seen, name: Name, wanted: RequestFilters, offset
   const isExact = !listed.isEstimate || visible.length <= mostCounted || listed.total < offset + page.length;
   const total = isExact ? listed.total : visible.length;
   expect({ name, wanted, offset, total, ids: listed.rows.map(({ id }) => id) }).toEqual({
-    ...{ name, wanted, offset },
-    ...{ total: visible.length, ids: page },
+    name,
+    wanted,
+    offset,
+    total: visible.length,
+    ids: page,
   });
 }
 

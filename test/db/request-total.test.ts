@@ -37,7 +37,13 @@ const viewer = (environment: string): EffectiveRole => ({
   environments: [environment],
 });
 const user = (id: string, role: EffectiveRole, groups: string[] = []): Caller => ({
-  ...{ kind: 'user', id, roles: [role], groups, memberOf: groups, origins: noOrigins, tokenId: null },
+  kind: 'user',
+  id,
+  roles: [role],
+  groups,
+  memberOf: groups,
+  origins: noOrigins,
+  tokenId: null,
 });
 const builtin = (name: string) => BUILTIN_ROLES.find((role) => role.name === name)!;
 const admin = user('root', builtin('admin'));
@@ -119,7 +125,9 @@ describe('pages deep in a list with a status (HT-82)', () => {
           const filters = { status: 'executed' };
           const { rows } = await listRequests(database, caller, filters, { limit: 50, offset, pendingForMe: false });
           expect({ caller: caller.id, offset, ids: rows.map(({ id }) => id) }).toEqual({
-            ...{ caller: caller.id, offset, ids: all.slice(offset, offset + 50) },
+            caller: caller.id,
+            offset,
+            ids: all.slice(offset, offset + 50),
           });
         }
       }

@@ -59,7 +59,12 @@ const cardsOf = (requestId: string) =>
   );
 
 const card = (channel: string, wanted: number, events: string[], more: Partial<CardRow> = {}): CardRow => ({
-  ...{ channel, wanted, told: false, yields: false, events, ...more },
+  channel,
+  wanted,
+  told: false,
+  yields: false,
+  events,
+  ...more,
 });
 
 describe('cards are stored with the change', () => {

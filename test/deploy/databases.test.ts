@@ -35,8 +35,14 @@ describe.skipIf(!hasPsql)('the databases of docker-compose.yml', { shuffle: fals
     const calls = join(folder, 'calls');
     writeFileSync(calls, '');
     const environment = {
-      ...{ PATH: `${folder}:${process.env.PATH}`, CALLS: calls, KILLED_AT: String(killedAt) },
-      ...{ PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password, SHOP_SQL: join(clone, 'dev/shop.sql') },
+      PATH: `${folder}:${process.env.PATH}`,
+      CALLS: calls,
+      KILLED_AT: String(killedAt),
+      PGHOST: hostname,
+      PGPORT: port,
+      PGUSER: username,
+      PGPASSWORD: password,
+      SHOP_SQL: join(clone, 'dev/shop.sql'),
       ...Object.fromEntries(Object.entries(given).map(([name, value]) => [`${name}_PASSWORD`, value])),
     };
     const file = join(clone, 'deploy/postgres/databases.sh');

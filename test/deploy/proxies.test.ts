@@ -95,7 +95,10 @@ describe.each([
     const args = write({ folder, port, behind: new URL(api.url).host });
     const environment = { PATH: process.env.PATH, HOME: folder };
     const running = startChild({
-      ...{ name: program, file: program, args, environment },
+      name: program,
+      file: program,
+      args,
+      environment,
       logFile: join(folder, 'proxy.log'),
       deathSignal: 'SIGKILL',
     });

@@ -72,7 +72,13 @@ function fakePart(name: string, order: string[], logFile = '/none'): { part: Par
     die = resolve;
   });
   const child: Child = {
-    ...{ name, pid: 1, logFile, hasExited: () => false, hasSucceeded: () => false, exited, stop: async () => {} },
+    name,
+    pid: 1,
+    logFile,
+    hasExited: () => false,
+    hasSucceeded: () => false,
+    exited,
+    stop: async () => {},
     giveWay: () => void order.push(`${name} gives way`),
   };
   return { part: { child, stop: async () => void order.push(name) }, die };

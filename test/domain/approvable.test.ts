@@ -15,7 +15,9 @@ const all = (...entries: [string, number][]): ApprovalStage => ({
   approvers: entries.map(([selector, min]) => ({ selector, min })),
 });
 const policy = (steps: ApprovalStage[], more: object = {}) => ({
-  ...{ steps, allowSelfApprove: false, allowSameApproverAcrossSteps: false },
+  steps,
+  allowSelfApprove: false,
+  allowSameApproverAcrossSteps: false,
   ...more,
 });
 const bob = user('bob', { groups: ['dba-team'] });

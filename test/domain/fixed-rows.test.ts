@@ -12,7 +12,11 @@ afterAll(() => sql.close());
 
 const types = { id: 'bigint(20) unsigned', name: 'varchar(200)', code: 'int(11)', day: 'date' };
 const column = ([name, type]: [string, string]) => ({
-  ...{ name, data_type: type, nullable: false, default_value: null, is_primary_key: false },
+  name,
+  data_type: type,
+  nullable: false,
+  default_value: null,
+  is_primary_key: false,
 });
 const big = table('big', {
   columns: Object.entries(types).map(column),

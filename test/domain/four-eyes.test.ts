@@ -7,7 +7,10 @@ import { actorOf, type UserCaller, user } from '../support/callers.js';
 import { now, steps, storedRequest, workflowSnapshot } from '../support/stored-request.js';
 
 const origins = (over: Partial<UserCaller['origins']>): UserCaller['origins'] => ({
-  ...{ account: [], credential: [], groups: new Map(), roles: new Map() },
+  account: [],
+  credential: [],
+  groups: new Map(),
+  roles: new Map(),
   ...over,
 });
 

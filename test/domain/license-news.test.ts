@@ -6,7 +6,11 @@ import { type LicenseEvent, licenseNews } from '../../domain/license-news.js';
 const day = 86_400_000;
 const end = Date.parse('2032-01-01T00:00:00Z');
 const license: License = {
-  ...{ keyId: 'l', plan: 'team', issuedTo: 'us', issuedAt: 0, expiresAt: end },
+  keyId: 'l',
+  plan: 'team',
+  issuedTo: 'us',
+  issuedAt: 0,
+  expiresAt: end,
   limits: PLANS.team satisfies Limits,
 };
 

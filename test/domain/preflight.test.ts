@@ -5,7 +5,10 @@ import type { Finding, RiskFactor } from '../../domain/request/context.js';
 import { decideAutoApproval, type RiskLevel } from '../../domain/workflow-policy.js';
 
 const finding = (code: Finding['code'], action: Finding['action'], statementIndex = 0): Finding => ({
-  ...{ code, action, message: `about ${code}`, statementIndex },
+  code,
+  action,
+  message: `about ${code}`,
+  statementIndex,
 });
 const always: AutoApproveRule = { mode: 'always', risk: null, allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000 };
 const upTo = (risk: 'low' | 'medium' | 'high'): AutoApproveRule => ({ ...always, mode: 'risk_based', risk });
@@ -31,7 +34,11 @@ function answerOf({
   ...rights
 }: Case) {
   const workflow: WorkflowPolicy = {
-    ...{ id: 'wf:*:staging:e3b0c44298fc', database: '*', environment: 'staging', operations: [], autoApprove },
+    id: 'wf:*:staging:e3b0c44298fc',
+    database: '*',
+    environment: 'staging',
+    operations: [],
+    autoApprove,
     steps: [
       { mode: 'all', approvers: [{ selector: 'group:leads', min: 2 }] },
       {
@@ -42,8 +49,13 @@ function answerOf({
         ],
       },
     ],
-    ...{ requireReason: true, allowSelfApprove: false, allowSameApproverAcrossSteps: false, explain: true },
-    ...{ pendingTtlSecs: null, approvalTtlSecs: null, statementTimeoutSecs: null },
+    requireReason: true,
+    allowSelfApprove: false,
+    allowSameApproverAcrossSteps: false,
+    explain: true,
+    pendingTtlSecs: null,
+    approvalTtlSecs: null,
+    statementTimeoutSecs: null,
   };
   const facts: PreflightFacts = {
     classified: { operation: write || ddl ? 'execute_dml' : 'execute_select', statementType: 'X', write, ddl, statements: 1 },
@@ -51,7 +63,9 @@ function answerOf({
     review: { findings, blocked: findings.some(({ action }) => action === 'block') },
     risk: { level, factors },
     approval: decideAutoApproval(autoApprove, level, { emergency: false, requireApproval: false, bounded: true }),
-    ...{ canSubmit: true, breakGlassAllowed: false, ...rights },
+    canSubmit: true,
+    breakGlassAllowed: false,
+    ...rights,
   };
   return preflightAnswer(facts);
 }
@@ -128,7 +142,11 @@ describe('the answer (preflight.md 1.1)', () => {
 
   it('PF-20: the blocked form tells the reason and nothing else', () => {
     expect(blockedAnswer('parse_failure', 'not understood: x', 'a hint')).toMatchObject({
-      ...{ status: 'blocked', risk: 'unknown', requires_ddl_permission: false, retryable: false, next_actions: [] },
+      status: 'blocked',
+      risk: 'unknown',
+      requires_ddl_permission: false,
+      retryable: false,
+      next_actions: [],
       review: { blocked: true, findings: [{ code: 'parse_failure', action: 'block', statement_index: 0 }] },
       risk_assessment: { level: 'unknown', factors: [] },
       fix_hints: ['not understood: x', 'a hint'],

@@ -21,7 +21,9 @@ const table = (name: string, rows: number, cascadesTo: readonly string[] = [], s
     referenced_schema: parent.includes('.') ? parent.split('.')[0]! : 'public',
   })),
   indexes: [],
-  ...{ triggers: [], code: [], keys: [] },
+  triggers: [],
+  code: [],
+  keys: [],
 });
 const noCode = { functions: [], fields: [], operators: [], casts: [] };
 const snapshotOf = (...tables: SnapshotTable[]): SchemaSnapshot => ({ tables, user_code: noCode });
@@ -215,7 +217,8 @@ describe('the steps of section 9', () => {
     ]);
     const sleeps = { ...noFacts(), writesUnknown: true, unlisted: ['sleep()'] };
     expect(assess({ facts: [sleeps] })).toMatchObject({
-      ...{ level: 'unknown', factors: [{ name: 'unlisted_function', names: ['sleep()'] }] },
+      level: 'unknown',
+      factors: [{ name: 'unlisted_function', names: ['sleep()'] }],
     });
   });
 

@@ -19,9 +19,14 @@ const pair = { database: 'app', environment: 'production' };
 function stored(over: Partial<StoredUserToken> & { groups?: string[] } = {}): StoredUserToken {
   const { groups = [], ...rest } = over;
   return {
-    ...{ id: 't1', subjectId: 'mira', scopeCeiling: null, roles: [], roleGrants: {} },
+    id: 't1',
+    subjectId: 'mira',
+    scopeCeiling: null,
+    roles: [],
+    roleGrants: {},
     memberships: groups.map((group) => ({ group, origins: [`giver-of-${group}`] })),
-    ...{ accountOrigins: ['root'], tokenOrigins: ['mira', 'root'] },
+    accountOrigins: ['root'],
+    tokenOrigins: ['mira', 'root'],
     ...rest,
   };
 }

@@ -9,8 +9,13 @@ const macs = approvalMacs(Uint8Array.from({ length: 32 }, (_, index) => index));
 const request = storedRequest({ shareSelectors: ['group:readers'], dialect: null });
 const decision = { ...approval(0, 'bob', 'group:reviewers'), tokenId: '0d5cf0a1-7c8b-4b3a-9d63-5a1f0c2e4b71' };
 const attempt: Attempt = {
-  ...{ id: 'c0ffee00-0000-4000-8000-000000000001', fence: 1, mutating: true, marker: 'required', status: 'failed' },
-  ...{ lost: true, unresolved: true },
+  id: 'c0ffee00-0000-4000-8000-000000000001',
+  fence: 1,
+  mutating: true,
+  marker: 'required',
+  status: 'failed',
+  lost: true,
+  unresolved: true,
 };
 const generation = { number: 7, digest: 'd'.repeat(64), content: { b: [1, null], a: { zu: 'groß' } } };
 
@@ -116,7 +121,12 @@ describe('the texts that codes are made over (HD-50)', () => {
 
   const approved = requestIn('approved', { operation: 'execute_dml' });
   const other: { [K in keyof StoredRequest]?: StoredRequest[K] } = {
-    ...{ id: 'x', requester: 'x', requesterRole: 'x', approvalDigest: 'x', dialect: 'mysql', emergency: true },
+    id: 'x',
+    requester: 'x',
+    requesterRole: 'x',
+    approvalDigest: 'x',
+    dialect: 'mysql',
+    emergency: true,
     passedBy: 'policy',
     noResultStore: true,
     maxAffectedRows: 5,
@@ -138,7 +148,10 @@ describe('the texts that codes are made over (HD-50)', () => {
     fence: 9,
     expiresAt: now,
     approvedAt: now,
-    ...{ dispatchBy: now, cancelledWhileLost: true, failureReason: 'x', attempts: [attempt] },
+    dispatchBy: now,
+    cancelledWhileLost: true,
+    failureReason: 'x',
+    attempts: [attempt],
   };
   it.each(Object.keys(moved))('cover %s of where it stands', (key) => {
     expect(stateText({ ...approved, [key]: moved[key as keyof typeof moved] })).not.toBe(stateText(approved));

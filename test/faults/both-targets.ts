@@ -35,7 +35,10 @@ export async function startBothTargets({ testFile, keys, ...options }: Options):
   const wire = createTripwire();
   const front = (name: string) => (url: string) => wire.front(name, url);
   const system = await startSystem({
-    ...{ databaseUrl: stored.url, temporalAddress: await temporalAddress(), store, ...options },
+    databaseUrl: stored.url,
+    temporalAddress: await temporalAddress(),
+    store,
+    ...options,
     through: { server: front('server'), target: front('shop'), store: front('store') },
   });
   const targets = [await preparePostgres(system.targetUrl, keys)];
@@ -47,7 +50,11 @@ export async function startBothTargets({ testFile, keys, ...options }: Options):
     await Promise.all(others.splice(0).map((other) => other.exit));
   };
   return {
-    ...{ system, calls, targets, wire, endOthers },
+    system,
+    calls,
+    targets,
+    wire,
+    endOthers,
     writes: createWrites({ system, calls, targets }),
     async startOther(how = {}) {
       const gateway = { url: system.servers[0]!.url };

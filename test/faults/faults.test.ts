@@ -42,7 +42,14 @@ it('OP-I1, RQ-I1, ST-22: whatever fails in whatever order, nothing acknowledged 
   try {
     const lengths = { frozen, temporalAway, usual: 4 };
     const outcome = await playSchedule(stage, {
-      ...{ seed, minutes, requests, callers, lengths, outages: chosen, kills: true, say },
+      seed,
+      minutes,
+      requests,
+      callers,
+      lengths,
+      outages: chosen,
+      kills: true,
+      say,
     }).catch((error: Error) => {
       throw new Error(`${error.message} (${logs()})`, { cause: error });
     });

@@ -118,7 +118,10 @@ function expectTruth({ id, status, outcome, applied, changes, what }: Awaited<Re
   const some = Array.from({ length: 2 * changes + 1 }, (_, halves) => halves / 2);
   const allowed = { executed: [changes], failed: outcome === 'partial' ? some : [0] }[status] ?? some;
   expect({ id, what, status, outcome, applied: allowed.includes(applied) ? 'as it says' : applied }).toEqual({
-    ...{ id, what, status, outcome },
+    id,
+    what,
+    status,
+    outcome,
     applied: 'as it says',
   });
 }

@@ -102,7 +102,9 @@ export function startLoad(system: System, calls: PatientCalls, { callers, seed }
   const refuse = (error: Error) => void refused.push(error.message);
   const ended = Promise.all(Array.from({ length: callers }, (_, n) => submit(n).catch(refuse)));
   return {
-    ...{ played, refused, prefix },
+    played,
+    refused,
+    prefix,
     async stop(signal) {
       stopping.abort();
       const giveUp = () => giving.abort();

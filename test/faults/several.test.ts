@@ -30,8 +30,13 @@ const failed: string[] = [];
 beforeAll(async () => {
   stored = await createTestDatabase();
   system = await startSystem({
-    ...{ databaseUrl: stored.url, temporalAddress: await temporalAddress(), toml },
-    ...{ servers: 2, workers: 2, agents: 3, balanced: true },
+    databaseUrl: stored.url,
+    temporalAddress: await temporalAddress(),
+    toml,
+    servers: 2,
+    workers: 2,
+    agents: 3,
+    balanced: true,
     served: ['staging', 'production', 'short'],
   });
   calls = patientCalls(system, (call, answer) => {

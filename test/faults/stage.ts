@@ -39,7 +39,11 @@ export async function openStage(): Promise<Stage> {
       databaseUrl: postgres.url('postgres'),
       temporalAddress: temporal.address,
       targetUrl: target.url('postgres'),
-      ...{ servers: 2, workers: 2, agents: 3, balanced: true, environmentOf },
+      servers: 2,
+      workers: 2,
+      agents: 3,
+      balanced: true,
+      environmentOf,
       through: {
         database: network.detourTo('the database'),
         temporal: network.detourTo('Temporal'),

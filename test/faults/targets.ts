@@ -112,7 +112,11 @@ export async function preparePostgres(url: string, keys: number): Promise<Target
     ${Array.from({ length: keys }, (_, index) => `create table indexed_${index + 1} (id int)`).join('; ')}`);
   const rows: Target['rows'] = (sql, values) => patiently(async () => (await pool.query(sql, values)).rows);
   return {
-    ...{ name: 'shop', markers: 'svc.svc_execution_marker', kinds: postgresKinds, rows, close: () => pool.end() },
+    name: 'shop',
+    markers: 'svc.svc_execution_marker',
+    kinds: postgresKinds,
+    rows,
+    close: () => pool.end(),
     held: async () => Number((await rows(heldInTarget))[0]?.n),
   };
 }
@@ -134,7 +138,11 @@ export async function prepareMysql(url: string, keys: number): Promise<Target> {
   const held = `select count(*) as n from (${openTransactions}) as open`;
   return {
     // The account has rights in its own database only.
-    ...{ name: 'store', markers: 'svc_execution_marker', kinds: mysqlKinds, rows, close: () => pool.end() },
+    name: 'store',
+    markers: 'svc_execution_marker',
+    kinds: mysqlKinds,
+    rows,
+    close: () => pool.end(),
     // InnoDB tells the same transactions again to whoever asks more often than every 100 ms.
     held: () => sleep(150).then(async () => Number((await rows(held))[0]?.n)),
   };

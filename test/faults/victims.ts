@@ -96,7 +96,8 @@ function inTurn(
   }: { gatewayPostgres: Postgres; targetPostgres: Postgres; mariadb: MariadbServer | null },
 ): Victim[] {
   const victim = (name: string, one: Pick<System['agent'], 'kill' | 'start'>, fronts: string[]): Victim => ({
-    ...{ name, fronts },
+    name,
+    fronts,
     kill: () => one.kill(),
     start: () => one.start(),
   });

@@ -103,7 +103,9 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     weight: 8,
     arbitrary: fc.record({
       call: fc.constant('result' as const),
-      ...{ agent, request, run },
+      agent,
+      request,
+      run,
       outcome: fc.constantFrom('committed', ...outcomes),
       fence: most<Fence>('own', 'unsaid', 'other'),
       cancelled: most<false | null>(null, false),
@@ -121,8 +123,15 @@ const call: fc.Arbitrary<Call> = fc.oneof(
 );
 
 const asks = (environment: string, over: Partial<Extract<Call, { call: 'create' }>> = {}): Call => ({
-  ...{ call: 'create', who: 'olive', environment, detail: write, reason: null, key: null, emergency: false },
-  ...{ share: [], noStore: false },
+  call: 'create',
+  who: 'olive',
+  environment,
+  detail: write,
+  reason: null,
+  key: null,
+  emergency: false,
+  share: [],
+  noStore: false,
   ...over,
 });
 const newest = { request: 0, run: 0, agent: 'fern', fence: 'own', cancelled: null } as const;

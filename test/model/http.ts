@@ -74,7 +74,8 @@ const post = (path: string, body?: object): Http => ({ method: 'POST', path, bod
 function submission({ outcome, fence, cancelled }: Of<'result'>, own: number): object {
   const success = outcome === 'committed' || outcome === 'contradiction';
   return {
-    ...{ success, outcome: outcome === 'contradiction' ? 'rolled_back' : outcome },
+    success,
+    outcome: outcome === 'contradiction' ? 'rolled_back' : outcome,
     ...(success ? { result_data: '{"rows":[]}' } : { error_message: '40001: in vain', cancelled }),
     ...(fence === 'unsaid' ? {} : { fence: fence === 'own' ? own : own + 1 }),
   };

@@ -20,8 +20,12 @@ export interface Kill {
 /** Two servers and a worker, any of which may be killed before or during a call. */
 export async function killStage(system: System, databaseUrl: string): Promise<KillStage> {
   const database = openDatabase({
-    ...{ url: databaseUrl, poolMax: 2, connectTimeoutMs: 10_000, statementTimeoutMs: 10_000 },
-    ...{ applicationName: 'test', macs: system.macs },
+    url: databaseUrl,
+    poolMax: 2,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+    macs: system.macs,
   });
   const stage = new KillStage(system, database);
   const post = (path: string, { token, body }: CallOptions) =>

@@ -16,7 +16,11 @@ export type Person = keyof typeof people;
 
 /** Direct roles; groups bring `approver`. */
 export const rolesOf: Record<Exclude<Person, 'admin'>, string[]> = {
-  ...{ olive: ['requester'], ann: [], bert: [], ida: ['dba'], sam: ['requester'] },
+  olive: ['requester'],
+  ann: [],
+  bert: [],
+  ida: ['dba'],
+  sam: ['requester'],
 };
 
 /** One follows fences and writes markers everywhere; the other is of the protocol's basic form and knows two pairs. */
@@ -48,14 +52,20 @@ export const environments: Record<string, Rules> = {
       { mode: 'all', selectors: ['group:dba-team'] },
       { mode: 'any', selectors: ['group:leads', 'user:ida'] },
     ],
-    ...{ selfApprove: false, sameApprover: false, maxExecutions: 1, retries: false },
+    selfApprove: false,
+    sameApprover: false,
+    maxExecutions: 1,
+    retries: false,
   },
   dev: {
     steps: [
       { mode: 'all', selectors: ['group:dba-team', 'group:leads'] },
       { mode: 'all', selectors: ['group:dba-team'] },
     ],
-    ...{ selfApprove: true, sameApprover: true, maxExecutions: 3, retries: false },
+    selfApprove: true,
+    sameApprover: true,
+    maxExecutions: 3,
+    retries: false,
   },
 };
 

@@ -33,9 +33,19 @@ export function create(world: World, call: Of<'create'>): Expected {
   const dispatched = emergency || environments[environment]!.steps.length === 0;
   const request: Request = {
     name: `r${world.requests.length + 1}`,
-    ...{ owner: who, environment, mutating: detail === write, noStore, share, key, asked },
-    ...{ status: dispatched ? 'dispatched' : 'pending', fence: dispatched ? 1 : 0, decisions: [], runs: [] },
-    ...{ cancelledBy: null, cancelledWhileLost: false },
+    owner: who,
+    environment,
+    mutating: detail === write,
+    noStore,
+    share,
+    key,
+    asked,
+    status: dispatched ? 'dispatched' : 'pending',
+    fence: dispatched ? 1 : 0,
+    decisions: [],
+    runs: [],
+    cancelledBy: null,
+    cancelledWhileLost: false,
     reached: { pending: false, window: false, dispatch: false, lease: false },
   };
   world.requests.push(request);
@@ -85,7 +95,8 @@ export function cancel(request: Request, who: Person): Expected {
   if (!endBy(who, request)) return conflict;
   const running = request.status === 'running';
   return answer(running ? 202 : 200, {
-    ...{ id: request.name, status: request.status },
+    id: request.name,
+    status: request.status,
     ...(running ? { cancel_requested: true } : {}),
   });
 }

@@ -41,8 +41,15 @@ export function claim(request: Request | undefined, { agent, again }: Of<'claim'
   if (request.status !== 'dispatched' || request.reached.dispatch || world.suspended.has(request.owner)) return conflict;
   if (!mayFollow(agent, request)) return conflict;
   const run: Run = {
-    ...{ name: `${request.name}e${request.fence}`, agent, fence: request.fence, status: 'running' },
-    ...{ marker: agents[agent].fences, lost: false, unresolved: false, outcome: null, sent: null },
+    name: `${request.name}e${request.fence}`,
+    agent,
+    fence: request.fence,
+    status: 'running',
+    marker: agents[agent].fences,
+    lost: false,
+    unresolved: false,
+    outcome: null,
+    sent: null,
   };
   request.runs.push(run);
   request.status = 'running';
@@ -51,7 +58,9 @@ export function claim(request: Request | undefined, { agent, again }: Of<'claim'
 }
 
 const claimed = (request: Request, run: Run) => ({
-  ...{ execution_id: run.name, request_id: request.name, fence: run.fence },
+  execution_id: run.name,
+  request_id: request.name,
+  fence: run.fence,
   unresolved_fences: request.runs.filter(({ unresolved }) => unresolved).map(({ fence }) => fence),
   marker: request.mutating && run.marker ? 'required' : 'none',
 });

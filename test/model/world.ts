@@ -100,7 +100,10 @@ export const mayEnd = (who: Person, request: Request) => people[who].asks && (re
 
 /** What the request's own page shows of the state. */
 export const shown = (request: Request) => ({
-  ...{ id: request.name, requester: request.owner, status: request.status, cancelled_by: request.cancelledBy },
+  id: request.name,
+  requester: request.owner,
+  status: request.status,
+  cancelled_by: request.cancelledBy,
   claimed_by: request.status === 'running' ? newestRun(request)!.agent : null,
   approval_progress: {
     current_step: currentStep(request),
@@ -115,6 +118,7 @@ export const executionOf = ({ name, agent, fence, status }: Run) => ({ id: name,
 
 /** What a list says of it. */
 export const listedOf = (request: Request) => ({
-  ...{ id: request.name, status: request.status },
+  id: request.name,
+  status: request.status,
   ...(request.status === 'pending' ? { current_step: currentStep(request) } : {}),
 });

@@ -65,7 +65,12 @@ async function reloads(file: string): Promise<boolean> {
   const record = await new Promise<ReloadRecord>((resolve) => {
     const generation = api.services.generation();
     const reloader = createReloader({
-      ...{ database, metrics, log, environment, lookup, everyMs: 1 },
+      database,
+      metrics,
+      log,
+      environment,
+      lookup,
+      everyMs: 1,
       generations: { current: () => generation, use: () => {} },
       current: () => ({ ...api.config, file }),
       apply: () => {},

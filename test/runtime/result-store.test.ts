@@ -138,8 +138,16 @@ describe('the local result store', () => {
 });
 
 const local: S3Config = {
-  ...{ backend: 'local', rootDir: '', bucket: '', region: '', prefix: '', endpoint: null },
-  ...{ accessKeyId: null, secretAccessKey: null, pathStyle: false, maxPersistBytes: 10_485_760 },
+  backend: 'local',
+  rootDir: '',
+  bucket: '',
+  region: '',
+  prefix: '',
+  endpoint: null,
+  accessKeyId: null,
+  secretAccessKey: null,
+  pathStyle: false,
+  maxPersistBytes: 10_485_760,
 };
 const s3 = await s3Storage(import.meta.url);
 

@@ -24,7 +24,11 @@ describe.skipIf('why' in suite)('SQ-I1: what is classified a read, on a real Pos
     folder = mkdtempSync(join(tmpdir(), 'svc-suite-'));
     chmodSync(folder, 0o755);
     server = await startPostgres({
-      ...{ clone, dataDir: join(folder, 'postgres'), password: 'test', logFile: join(folder, 'postgres.log'), durable: false },
+      clone,
+      dataDir: join(folder, 'postgres'),
+      password: 'test',
+      logFile: join(folder, 'postgres.log'),
+      durable: false,
     });
     report = await runHere('folder' in suite ? suite.folder : '');
   }, suiteMs);

@@ -16,7 +16,11 @@ export async function sealAll({ services }: Pick<TestApi, 'services'>, isAnchore
 /** Runs statements as a superuser would who has switched the triggers off. */
 export async function tamper({ database }: Pick<TestApi, 'database'>, ...statements: string[]): Promise<void> {
   const admin = openDatabase({
-    ...{ url: database.adminUrl, poolMax: 1, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'tamper' },
+    url: database.adminUrl,
+    poolMax: 1,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'tamper',
     macs: testMacs,
   });
   try {

@@ -56,7 +56,12 @@ export async function openCollector({ port = 0, answer = accept }: CollectorOpti
     socket.once('close', () => sockets.delete(socket));
   });
   const collector: Collector = {
-    ...{ url: '', port: 0, spans: [], bodies: [], paths: [], connections: 0 },
+    url: '',
+    port: 0,
+    spans: [],
+    bodies: [],
+    paths: [],
+    connections: 0,
     of: (requestId) =>
       collector.spans
         .filter(({ traceId }) => traceId === requestId.replaceAll('-', ''))
@@ -87,7 +92,12 @@ function spansOf(body: Loose): CollectedSpan[] {
 function spanOf(service: string, span: Loose): CollectedSpan {
   const { traceId, spanId, parentSpanId = '', name, kind, links = [], status = {} } = span;
   return {
-    ...{ service, traceId, spanId, parentSpanId, name, kind },
+    service,
+    traceId,
+    spanId,
+    parentSpanId,
+    name,
+    kind,
     startMs: Number(span.startTimeUnixNano) / 1e6,
     endMs: Number(span.endTimeUnixNano) / 1e6,
     attributes: attributesOf(span.attributes),

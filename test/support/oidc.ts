@@ -47,6 +47,10 @@ const nowSecs = () => Math.floor(Date.now() / 1000);
 
 /** Claims of a good token. */
 export const goodClaims = (issuer: string, over: Record<string, unknown> = {}) => ({
-  ...{ iss: issuer, aud: 'svc', sub: 'olga', iat: nowSecs(), exp: nowSecs() + 300 },
+  iss: issuer,
+  aud: 'svc',
+  sub: 'olga',
+  iat: nowSecs(),
+  exp: nowSecs() + 300,
   ...over,
 });

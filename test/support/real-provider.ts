@@ -37,7 +37,9 @@ export async function startRealProvider(groups: string[], over: Configuration = 
   const given = new Map<string, Set<string>>();
   const real: RealProvider = {
     issuer,
-    ...{ grants: [], calls: [], away: false },
+    grants: [],
+    calls: [],
+    away: false,
     logIn: (account) => logIn(issuer, account),
     visit: (address, account) => visit(openBrowser(), address, account, issuer),
     allowDevice: (address, account, agrees = true) => allowDevice(address, account, agrees),
@@ -91,8 +93,13 @@ async function configuration(groups: string[], over: Configuration): Promise<Con
 async function logIn(issuer: string, account: string): Promise<string> {
   const verifier = randomBytes(32).toString('base64url');
   const query = new URLSearchParams({
-    ...{ client_id: 'svc', response_type: 'code', redirect_uri: redirectUri, scope: 'openid', state: 'x' },
-    ...{ code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' },
+    client_id: 'svc',
+    response_type: 'code',
+    redirect_uri: redirectUri,
+    scope: 'openid',
+    state: 'x',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
   });
   const at = await visit(openBrowser(), `${issuer}/auth?${query}`, account, issuer);
   const code = new URL(at).searchParams.get('code');
@@ -100,7 +107,11 @@ async function logIn(issuer: string, account: string): Promise<string> {
   const answer = await fetch(`${issuer}/token`, {
     method: 'POST',
     body: new URLSearchParams({
-      ...{ grant_type: 'authorization_code', client_id: 'svc', redirect_uri: redirectUri, code, code_verifier: verifier },
+      grant_type: 'authorization_code',
+      client_id: 'svc',
+      redirect_uri: redirectUri,
+      code,
+      code_verifier: verifier,
     }),
   });
   return ((await answer.json()) as { id_token: string }).id_token;

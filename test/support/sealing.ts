@@ -38,7 +38,11 @@ export async function openSealing(publicKeys: string[] = [], log = plainLog) {
     /** Runs statements as the superuser, past the guards. */
     async tamper(...statements: string[]) {
       const admin = openDatabase({
-        ...{ url: stored.adminUrl, poolMax: 1, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'tamper' },
+        url: stored.adminUrl,
+        poolMax: 1,
+        connectTimeoutMs: 3000,
+        statementTimeoutMs: 10_000,
+        applicationName: 'tamper',
         macs: testMacs,
       });
       await admin.transaction(async (tx) => {
@@ -57,8 +61,13 @@ export async function openSealing(publicKeys: string[] = [], log = plainLog) {
 export type Sealing = Awaited<ReturnType<typeof openSealing>>;
 
 export const draftOf = (name: string): AuditDraft => ({
-  ...{ type: 'config.synced', outcome: 'success', actor: systemActor, resourceType: 'config' },
-  ...{ resourceId: name, reason: 'zu groß 🚫', metadata: { name } },
+  type: 'config.synced',
+  outcome: 'success',
+  actor: systemActor,
+  resourceType: 'config',
+  resourceId: name,
+  reason: 'zu groß 🚫',
+  metadata: { name },
 });
 
 /** Writes one transaction with an event per name. */

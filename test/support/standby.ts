@@ -54,7 +54,11 @@ export async function startCopy(
   const port = await freePort();
   const usual = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'log_min_messages=warning'];
   const copied = controlled({
-    ...{ folder, place, logFile: join(folder, 'postgres.log'), child: null, environment },
+    folder,
+    place,
+    logFile: join(folder, 'postgres.log'),
+    child: null,
+    environment,
     args: ['-D', place.dataDir, '-p', String(port), ...[...usual, ...settings].flatMap((each) => ['-c', each])],
     url: (database) => Object.assign(new URL(original.url(database)), { port: String(port) }).href,
   });

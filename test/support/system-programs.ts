@@ -90,7 +90,10 @@ async function gatewayProgram(
 ) {
   const url = `http://${listen}`;
   const program = createProgram({
-    ...{ name, launcher: 'svc', root, args },
+    name,
+    launcher: 'svc',
+    root,
+    args,
     logFile: join(layout.run, `${name}.log`),
     environment: {
       ...process.env,

@@ -19,7 +19,10 @@ async function open(endpoint: string, limits: Partial<TracingLimits> = {}, sampl
   const dropped: Record<DropReason, number> = { queue_full: 0, not_sent: 0 };
   const troubles: (string | null)[] = [];
   const tracing = await openTracing({
-    ...{ endpoint, sampleRatio, process: 'server', version: '0.0.0' },
+    endpoint,
+    sampleRatio,
+    process: 'server',
+    version: '0.0.0',
     onDropped: (spans, reason) => {
       dropped[reason] += spans;
     },
@@ -201,7 +204,10 @@ describe('a collector that does not do its part (OP-94)', () => {
 describe('without an address', () => {
   it('work is done as without tracing', async () => {
     const tracing = await openTracing({
-      ...{ endpoint: null, sampleRatio: 1, process: 'agent', version: '0.0.0' },
+      endpoint: null,
+      sampleRatio: 1,
+      process: 'agent',
+      version: '0.0.0',
       onDropped: () => expect.unreachable(),
       onTrouble: () => expect.unreachable(),
     });

@@ -31,8 +31,12 @@ const server = { listen: '', publicDocs: false, drainSecs: 0, publicUrl: null };
 
 const look = (now: number, license: { key: string | null; publicKey: string | null }) =>
   createLicenseKeeper({
-    ...{ database, log: pino({ level: 'silent' }), everyMs: 0, now: () => now },
-    ...{ config: () => ({ license, server }), shared: () => shared },
+    database,
+    log: pino({ level: 'silent' }),
+    everyMs: 0,
+    now: () => now,
+    config: () => ({ license, server }),
+    shared: () => shared,
   }).once();
 const deliveries = () =>
   database.query<{ event: string; body: string }>(
@@ -55,7 +59,10 @@ it('the end of a licence is told once for each key, however many workers look, a
   await look(end + 2000, own);
   expect((await deliveries()).map(({ event }) => event)).toEqual(['license_grace_warning', 'license_downgraded']);
   expect(JSON.parse((await deliveries())[1]!.body)).toMatchObject({
-    ...{ event: 'license_downgraded', request_id: null, actor: 'system', detail: '{"reason":"local_expires_at"}' },
+    event: 'license_downgraded',
+    request_id: null,
+    actor: 'system',
+    detail: '{"reason":"local_expires_at"}',
   });
   expect((await changes(before)).slice(1)).toEqual([{ from: 'team', to: 'free', reason: 'local_expires_at' }]);
   await look(end + 3000, licenseFor(end + 4000, { key_id: 'lic-2' }));
@@ -72,7 +79,10 @@ it('the end of a licence is told once for each key, however many workers look, a
 it('a look that fails half-way leaves nothing told', async () => {
   const before = (await changes(0)).length;
   const failing = createLicenseKeeper({
-    ...{ database, log: pino({ level: 'silent' }), everyMs: 0, now: () => end },
+    database,
+    log: pino({ level: 'silent' }),
+    everyMs: 0,
+    now: () => end,
     config: () => ({ license: licenseFor(end), server }),
     shared: () => ({ ...shared, webhooks: [{ ...shared.webhooks[0]!, id: null as never }] }),
   });

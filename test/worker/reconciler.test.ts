@@ -126,8 +126,15 @@ describe('the reconciler', () => {
     await worker.database.query(`update background_state set updated_at = clock_timestamp() where name = 'reconciler'`);
     const { database, temporal, taskQueue, metrics } = worker;
     const patient = createReconciler({
-      ...{ database, temporal, taskQueue, metrics, log, maxBacklog: 10_000 },
-      ...{ onMoved: () => {}, everyMs: 60_000, graceMs: 0 },
+      database,
+      temporal,
+      taskQueue,
+      metrics,
+      log,
+      maxBacklog: 10_000,
+      onMoved: () => {},
+      everyMs: 60_000,
+      graceMs: 0,
     });
     const [before] = await worker.database.query('select * from background_state');
     await Promise.all([patient.once(), patient.once()]);

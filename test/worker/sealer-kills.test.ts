@@ -34,7 +34,11 @@ const sealedQuickly = async () =>
 
 const openVictim = () =>
   openDatabase({
-    ...{ url: sealing.stored.url, poolMax: 1, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'victim' },
+    url: sealing.stored.url,
+    poolMax: 1,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'victim',
     macs: testMacs,
   });
 

@@ -220,7 +220,9 @@ describe('checkpoints in the log of the process (AU-43, AU-81)', () => {
     expect(checkpoints).toHaveLength(2);
     expect(lines.map(({ msg, seq, event_hash, signature }) => ({ msg, seq, event_hash, signature }))).toEqual(
       checkpoints.map(({ seq, event_hash, metadata_json }) => ({
-        ...{ msg: 'audit_checkpoint', seq, event_hash },
+        msg: 'audit_checkpoint',
+        seq,
+        event_hash,
         signature: JSON.parse(metadata_json).signature,
       })),
     );

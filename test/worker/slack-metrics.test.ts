@@ -37,7 +37,9 @@ function worker(botToken: string) {
   };
   const { postCard } = createSlackCards({
     configuration: configuration as unknown as Parameters<typeof createSlackCards>[0]['configuration'],
-    ...{ database, metrics, log: pino({}, { write: (line: string) => void lines.push(line) }) },
+    database,
+    metrics,
+    log: pino({}, { write: (line: string) => void lines.push(line) }),
   });
   return {
     lines,
@@ -66,7 +68,9 @@ it('counts and logs what is given up, with the request and without the token (SL
   expect(await counted()).toContain('svc_slack_messages_total{outcome="dead"} 1');
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0]!)).toMatchObject({
-    ...{ request_id: id, channel: '#db', error: 'invalid_auth' },
+    request_id: id,
+    channel: '#db',
+    error: 'invalid_auth',
     msg: 'Slack refuses the bot token; a message was not sent',
   });
   expect(lines[0]).not.toContain('xoxb');

@@ -70,7 +70,9 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
     macs: testMacs,
   };
   const database = openDatabase({
-    ...{ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) },
+    ...shared,
+    poolMax: 10,
+    onWake: (topics) => notify.publish(topics),
     outgoingOf: options.outgoingOf ?? noneOutgoing,
   });
   const notifications = openNotifications({ url: stored.url, database, applicationName: 'test' });
@@ -85,7 +87,14 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
   const worker = runTemporalWorker({
     config: {
       temporal: {
-        ...{ address, namespace, taskQueue, tls: false, apiKey: null, callTimeoutSecs: 3, maxBacklog: 10_000, uiUrl: null },
+        address,
+        namespace,
+        taskQueue,
+        tls: false,
+        apiKey: null,
+        callTimeoutSecs: 3,
+        maxBacklog: 10_000,
+        uiUrl: null,
         tlsFiles: { ca: null, cert: null, key: null, serverName: null },
       },
       worker: { listen: null, maxConcurrentActivities: 10 },

@@ -115,8 +115,12 @@ it('one request is one trace, from the call that made it over its workflow to th
     ...['svc-server', 'svc-worker', 'svc-worker', 'svc-agent'],
   ]);
   expect(spans.find(({ name }) => name === 'run statement')!.attributes).toEqual({
-    ...{ 'svc.request_id': id, 'svc.database': 'shop', 'svc.environment': 'production', 'svc.operation': 'execute_dml' },
-    ...{ 'svc.status': 'committed', 'db.system.name': 'postgresql' },
+    'svc.request_id': id,
+    'svc.database': 'shop',
+    'svc.environment': 'production',
+    'svc.operation': 'execute_dml',
+    'svc.status': 'committed',
+    'db.system.name': 'postgresql',
   });
   for (const word of ['insert into', 'first', 'alice', 'bob', system.tokens.alice, system.tokens.agent])
     expect([word, collector.bodies.join().includes(word)]).toEqual([word, false]);

@@ -74,7 +74,10 @@ describe('after a lost attempt', () => {
     const requestId = randomUUID();
     await leaveDone(requestId, 2, 2);
     expect(await bench.up(tableFiles(2), null, { requestId, fence: 3, unresolvedFences: [1, 2] })).toMatchObject({
-      ...{ success: true, outcome: 'already_applied', applied_fence: 2, result_data: '{"applied":["v1","v2"]}' },
+      success: true,
+      outcome: 'already_applied',
+      applied_fence: 2,
+      result_data: '{"applied":["v1","v2"]}',
     });
   });
 
@@ -101,7 +104,9 @@ describe('after a lost attempt', () => {
     const files = [{ version: 'v1', up: 'vacuum', transactional: false }, ...tableFiles(2).slice(1)];
     await leaveMarker(requestId, 1, 'v1', 'auto', 'open');
     expect(await bench.up(files, null, { requestId, fence: 2, unresolvedFences: [1] })).toMatchObject({
-      ...{ success: false, outcome: 'unknown', cancelled: false },
+      success: false,
+      outcome: 'unknown',
+      cancelled: false,
       error_message: 'migration v1 may be half applied; check the database, then use migrate repair',
     });
     expect(await bench.run('migrate_repair', '{"action":"mark_applied","version":"v1"}')).toMatchObject({ success: true });
@@ -114,7 +119,9 @@ describe('after a lost attempt', () => {
     await bench.up(tableFiles(1), null, { requestId, fence: 3, unresolvedFences: [1, 2] });
     const late = await startMigrationBench({ through: () => bench.url, timings: withoutBeats });
     expect(await late.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1], gone: true })).toMatchObject({
-      ...{ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' },
+      success: false,
+      outcome: 'not_started',
+      error_message: 'superseded by attempt 3',
     });
     expect(await bench.versions()).toEqual(['v1']);
     await late.close();
@@ -128,7 +135,9 @@ describe('after a lost attempt', () => {
     await job.claimed;
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
-      ...{ success: false, outcome: 'unknown', cancelled: false },
+      success: false,
+      outcome: 'unknown',
+      cancelled: false,
       error_message: 'cancelled: it is not known what attempt 1 did',
     });
   });
@@ -138,7 +147,9 @@ describe('locks of migrations', () => {
   it('MI-31, MI-I5: the lock of another migration is waited for, and no longer than migration_lock_wait_secs', async () => {
     await bench.target.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
     expect(await bench.up(tableFiles(1))).toMatchObject({
-      ...{ success: false, outcome: 'not_started', cancelled: false },
+      success: false,
+      outcome: 'not_started',
+      cancelled: false,
       error_message: 'migration error: another migration holds the lock',
     });
     const job = bench.offer('migrate_up', bundleOf('up', tableFiles(1)));
@@ -151,7 +162,9 @@ describe('locks of migrations', () => {
     const requestId = randomUUID();
     await bench.target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
     expect(await bench.up(tableFiles(1), null, { requestId })).toMatchObject({
-      ...{ success: false, outcome: 'unknown', error_message: 'an earlier attempt is still running in the database' },
+      success: false,
+      outcome: 'unknown',
+      error_message: 'an earlier attempt is still running in the database',
     });
   });
 
@@ -195,7 +208,10 @@ describe('a cancel', () => {
     await untilActive(bench.target, 'pg_sleep(30)');
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
-      ...{ success: false, outcome: 'rolled_back', cancelled: true, error_message: 'migration error: migration cancelled' },
+      success: false,
+      outcome: 'rolled_back',
+      cancelled: true,
+      error_message: 'migration error: migration cancelled',
     });
     expect(await bench.tables()).toEqual([]);
     expect(await bench.markers(job.requestId)).toEqual([]);
@@ -225,7 +241,10 @@ describe('a cancel', () => {
     await job.claimed;
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
-      ...{ success: false, outcome: 'not_started', cancelled: true, error_message: 'migration error: migration cancelled' },
+      success: false,
+      outcome: 'not_started',
+      cancelled: true,
+      error_message: 'migration error: migration cancelled',
     });
     expect(await bench.tables()).toEqual([]);
   });
@@ -256,7 +275,10 @@ describe('a cancel', () => {
       other.agent.stop();
       other.agent.stopNow();
       expect(await job.result).toMatchObject({
-        ...{ success: false, outcome: 'rolled_back', cancelled: false, error_message: 'migration error: agent stopped' },
+        success: false,
+        outcome: 'rolled_back',
+        cancelled: false,
+        error_message: 'migration error: agent stopped',
       });
       expect(await bench.versions()).toEqual([]);
       await other.close();

@@ -58,7 +58,8 @@ describe('what earlier attempts did', () => {
     mode,
     state,
     rowsAffected: null,
-    ...{ executionId: `e${fence}`, approvalDigest: 'd' },
+    executionId: `e${fence}`,
+    approvalDigest: 'd',
   });
   const settle = (rows: MarkerRow[], applied: string[], direction: 'up' | 'down' = 'up') =>
     settleAttempts(rows, { fence: 3, unresolvedFences: [1, 2] }, direction, new Set(applied));
@@ -122,7 +123,9 @@ describe('results', () => {
   it('MI-40: a failure after a step is partial, lists the steps, and is no cancel', () => {
     const cancelled = { outcome: 'rolled_back', why: 'migration cancelled', cancelled: true } as const;
     expect(failedOutcome(cancelled, { direction: 'up', done: [] }, 'b', 1000)).toEqual({
-      ...{ success: false, outcome: 'rolled_back', cancelled: true },
+      success: false,
+      outcome: 'rolled_back',
+      cancelled: true,
       errorMessage: 'migration error: migration cancelled',
     });
     const partial = failedOutcome(cancelled, { direction: 'down', done: ['c'] }, 'b', 1000);

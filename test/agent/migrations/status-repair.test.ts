@@ -20,7 +20,9 @@ describe('migrate_status', () => {
       `create table schema_migrations (version text primary key); insert into schema_migrations values ('b'), ('A'), ('10'), ('9'), ('a')`,
     );
     expect(await bench.run('migrate_status', '')).toMatchObject({
-      ...{ success: true, outcome: 'committed', result_data: '{"applied_versions":["10","9","A","a","b"]}' },
+      success: true,
+      outcome: 'committed',
+      result_data: '{"applied_versions":["10","9","A","a","b"]}',
     });
   });
 
@@ -42,7 +44,8 @@ describe('migrate_status', () => {
   it('MI-20: says when the table cannot be used', async () => {
     await bench.target.query('create table schema_migrations (id int)');
     expect(await bench.run('migrate_status', '')).toMatchObject({
-      ...{ success: false, error_message: 'migration error: the table public.schema_migrations has no column version' },
+      success: false,
+      error_message: 'migration error: the table public.schema_migrations has no column version',
     });
   });
 });
@@ -51,7 +54,9 @@ describe('migrate_repair', () => {
   it('MI-42: marks and removes a version, and says whether that changed something; the schema stays', async () => {
     const job = bench.offer('migrate_repair', repair('mark_applied', 'v1'));
     expect(await job.result).toMatchObject({
-      ...{ success: true, outcome: 'committed', result_data: '{"repaired":"mark_applied","version":"v1","changed":true}' },
+      success: true,
+      outcome: 'committed',
+      result_data: '{"repaired":"mark_applied","version":"v1","changed":true}',
     });
     expect(await bench.markers(job.requestId)).toEqual(['tx done 1']);
     expect(dataOf(await bench.run('migrate_repair', repair('mark_applied', 'v1')))).toMatchObject({ changed: false });
@@ -67,7 +72,9 @@ describe('migrate_repair', () => {
   it('MI-31, MI-42: waits for the lock of migrations', async () => {
     await bench.target.query('select pg_advisory_lock(-5598397634837090491)');
     expect(await bench.run('migrate_repair', repair('remove', 'v1'))).toMatchObject({
-      ...{ success: false, outcome: 'not_started', error_message: 'migration error: another migration holds the lock' },
+      success: false,
+      outcome: 'not_started',
+      error_message: 'migration error: another migration holds the lock',
     });
     await bench.target.query('select pg_advisory_unlock_all()');
   });
@@ -78,7 +85,9 @@ describe('migrate_repair', () => {
     expect(
       await bench.run('migrate_repair', repair('mark_applied', 'v1'), { requestId, fence: 2, unresolvedFences: [1] }),
     ).toMatchObject({
-      ...{ success: true, outcome: 'already_applied', applied_fence: 1 },
+      success: true,
+      outcome: 'already_applied',
+      applied_fence: 1,
       result_data: '{"repaired":"mark_applied","version":"v1","changed":true}',
     });
   });
@@ -90,7 +99,8 @@ describe('migrate_repair', () => {
       const poll = await gateway.nextPoll();
       expect((poll.capabilities as { operations: string[] }).operations).not.toContain('migrate_repair');
       expect(await gateway.offer({ operation: 'migrate_repair', detail: repair('remove', 'v1') }).result).toMatchObject({
-        ...{ outcome: 'not_started', error_message: 'unsupported operation: migrate_repair' },
+        outcome: 'not_started',
+        error_message: 'unsupported operation: migrate_repair',
       });
       expect(await gateway.offer({ operation: 'migrate_up', detail: bundleOf('up', tableFiles(1)) }).result).toMatchObject({
         success: true,

@@ -63,7 +63,9 @@ describe.skipIf(server === null)('a pair of dialect mysql behind a real gateway'
     await expect.poll(async () => (await schema()).body.status).toBe('ready');
     expect((await schema()).body).toMatchObject({ dialect: 'mysql', error_message: null });
     expect((await schema()).body.table).toMatchObject({
-      ...{ name: 'parts', schema_name: target.name, columns: [{ name: 'id', is_primary_key: true }, { name: 'qty' }] },
+      name: 'parts',
+      schema_name: target.name,
+      columns: [{ name: 'id', is_primary_key: true }, { name: 'qty' }],
       constraints: [{ name: 'PRIMARY', constraint_type: 'primary_key', columns: ['id'] }],
       indexes: [{ name: 'PRIMARY', columns: ['id'], is_unique: true, index_type: 'btree' }],
     });

@@ -102,7 +102,10 @@ describe.skipIf(server === null)('agents that migrate one MySQL', () => {
       await shut();
       const { result, requestId } = await stopDuring([outside('v1', `insert into parts values (1); ${wait()}`)], gate);
       expect(result).toMatchObject({
-        ...{ success: false, outcome: 'rolled_back', cancelled: false, error_message: 'migration error: agent stopped' },
+        success: false,
+        outcome: 'rolled_back',
+        cancelled: false,
+        error_message: 'migration error: agent stopped',
       });
       expect([await bench.column('select id from parts'), await bench.versions(), await bench.markers(requestId)]).toEqual([
         [],
@@ -116,7 +119,10 @@ describe.skipIf(server === null)('agents that migrate one MySQL', () => {
       const { result, requestId } = await stopDuring([outside('v1', 'alter table parts add b int')], 'add b int');
       await bench.root.query('unlock tables');
       expect(result).toMatchObject({
-        ...{ success: false, outcome: 'rolled_back', cancelled: false, error_message: 'migration error: agent stopped' },
+        success: false,
+        outcome: 'rolled_back',
+        cancelled: false,
+        error_message: 'migration error: agent stopped',
       });
       expect(await bench.column('show columns from parts')).toEqual(['id']);
       expect([await bench.versions(), await bench.markers(requestId)]).toEqual([[], []]);
@@ -151,7 +157,9 @@ describe.skipIf(server === null)('agents that migrate one MySQL', () => {
       other.agent.stop();
       other.agent.stopNow();
       expect(await job.result).toMatchObject({
-        ...{ success: false, outcome: 'partial', cancelled: false },
+        success: false,
+        outcome: 'partial',
+        cancelled: false,
         error_message: 'agent stopped; statement 2 of 2 failed; the first 1 are applied and stay',
       });
       expect([await bench.tables(), await bench.versions()]).toEqual([['a'], []]);

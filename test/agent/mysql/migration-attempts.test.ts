@@ -57,7 +57,10 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     await bench.untilActive(gate);
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
-      ...{ success: false, cancelled: true, outcome: 'rolled_back', error_message: 'migration error: migration cancelled' },
+      success: false,
+      cancelled: true,
+      outcome: 'rolled_back',
+      error_message: 'migration error: migration cancelled',
     });
     expect([await bench.column('select id from parts'), await bench.versions()]).toEqual([[], []]);
   });
@@ -164,7 +167,9 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     await leaveMarker(requestId, 'v1', 'auto', 'open');
     const doubtful = await bench.up(tableFiles(2), null, second(requestId));
     expect(doubtful).toMatchObject({
-      ...{ success: false, outcome: 'unknown', cancelled: false },
+      success: false,
+      outcome: 'unknown',
+      cancelled: false,
       error_message: 'migration v1 may be half applied; check the database, then use migrate repair',
     });
     expect(await bench.tables()).toEqual([]);

@@ -203,7 +203,9 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     await withMysql(bench.database.adminUrl, async (holder) => {
       await holder.query('select get_lock(?, 0)', [lock]);
       expect(await bench.up(tableFiles(1))).toMatchObject({
-        ...{ success: false, outcome: 'not_started', error_message: 'migration error: another migration holds the lock' },
+        success: false,
+        outcome: 'not_started',
+        error_message: 'migration error: another migration holds the lock',
       });
       expect(await bench.tables()).toEqual([]);
       expect(await status()).toEqual({ applied_versions: [] });

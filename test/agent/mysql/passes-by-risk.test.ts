@@ -115,7 +115,8 @@ describe.skipIf(server === null)('what passes by risk on MariaDB, behind a runni
     const named = (sql: string) => sql.replaceAll('DATABASE', target.name);
     expect(await asked(named(text))).toBe('pending');
     expect(await risk(named(text))).toMatchObject({
-      ...{ level: 'unknown', factors: [{ name: 'unlisted_function', names: names.map(named) }] },
+      level: 'unknown',
+      factors: [{ name: 'unlisted_function', names: names.map(named) }],
     });
     expect(await untouched()).toBe(400);
   });

@@ -30,7 +30,9 @@ describe.skipIf(server === null)('a write on MySQL that passed by risk changes n
     return { success, outcome, error: error ?? null, rows: rows ?? null };
   };
   const tooMany = (rows: number) => ({
-    ...{ success: false, outcome: 'rolled_back', rows: null },
+    success: false,
+    outcome: 'rolled_back',
+    rows: null,
     error: `would have changed ${rows} rows, 100 may pass without approval`,
   });
   const done = (rows: number) => ({ success: true, outcome: 'committed', error: null, rows });
@@ -58,7 +60,9 @@ describe.skipIf(server === null)('a write on MySQL that passed by risk changes n
       insert into pieces select 7 from (${numbers(150)}) n;
     `);
     const uncounted = {
-      ...{ success: false, outcome: 'rolled_back', rows: null },
+      success: false,
+      outcome: 'rolled_back',
+      rows: null,
       error: 'rows that triggers and foreign keys change cannot be counted: the role of the agent lacks the right PROCESS',
     };
     expect(await run('delete from parts where id = 7')).toEqual(uncounted);
@@ -80,7 +84,9 @@ describe.skipIf(server === null)('a write on MySQL that passed by risk changes n
 
   it('does not begin what commits by itself: DDL, and rows where a table takes nothing back', async () => {
     const refused = {
-      ...{ success: false, outcome: 'not_started', rows: null },
+      success: false,
+      outcome: 'not_started',
+      rows: null,
       error: 'refused: what cannot run in a transaction does not pass without approval',
     };
     expect(await run('create table further (id int)')).toEqual(refused);

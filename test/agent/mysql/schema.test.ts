@@ -155,7 +155,9 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
     ]);
     expect(find('order_lines').constraints[1]).toEqual({
       ...constraint('whole', 'foreign_key', ['order_number', 'order_shop']),
-      ...{ referenced_table: 'orders', referenced_schema: database.name, referenced_columns: ['number', 'shop'] },
+      referenced_table: 'orders',
+      referenced_schema: database.name,
+      referenced_columns: ['number', 'shop'],
       on_delete: expect.stringMatching(/^(RESTRICT|NO_ACTION)$/),
       on_update: expect.stringMatching(/^(RESTRICT|NO_ACTION)$/),
     });
@@ -235,7 +237,10 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
 
   const toBuyers = (name: string, columnName: string, action: string) => ({
     ...constraint(name, 'foreign_key', [columnName]),
-    ...{ referenced_table: 'buyers', referenced_columns: ['id'], on_delete: action, referenced_schema: database.name },
+    referenced_table: 'buyers',
+    referenced_columns: ['id'],
+    on_delete: action,
+    referenced_schema: database.name,
     on_update: expect.stringMatching(/^(RESTRICT|NO_ACTION)$/),
   });
 });
@@ -249,11 +254,21 @@ function newDriver(url: string, readUrl = url): Driver {
 }
 
 const column = (name: string, type: string, over: object = {}) => ({
-  ...{ name, data_type: type, nullable: true, default_value: null, is_primary_key: false },
+  name,
+  data_type: type,
+  nullable: true,
+  default_value: null,
+  is_primary_key: false,
   ...over,
 });
 
 const constraint = (name: string, type: string, columns: string[]) => ({
-  ...{ name, constraint_type: type, columns },
-  ...{ referenced_table: null, referenced_columns: null, on_delete: null, on_update: null, referenced_schema: null },
+  name,
+  constraint_type: type,
+  columns,
+  referenced_table: null,
+  referenced_columns: null,
+  on_delete: null,
+  on_update: null,
+  referenced_schema: null,
 });

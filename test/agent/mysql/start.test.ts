@@ -18,11 +18,16 @@ const server = await findMysql(import.meta.url);
 describe('pieces of the MySQL driver', () => {
   it('reads an address and names what is wrong with one, without its secrets', () => {
     expect(readMysqlUrl('mysql://us%40er:p%3Ass@[::1]/d%20b')).toMatchObject({
-      ...{ host: '::1', port: 3306, user: 'us@er', password: 'p:ss', database: 'd b' },
+      host: '::1',
+      port: 3306,
+      user: 'us@er',
+      password: 'p:ss',
+      database: 'd b',
       tls: { mode: 'disabled', ca: null },
     });
     expect(readMysqlUrl('mariadb://u@h:1/?ssl-mode=VERIFY_IDENTITY')).toMatchObject({
-      ...{ database: null, tls: { mode: 'verify_identity', ca: null } },
+      database: null,
+      tls: { mode: 'verify_identity', ca: null },
     });
     expect(readMysqlUrl('mysql://u:secret@h/d?multipleStatements=true')).toBe('unknown option "multipleStatements"');
     expect(readMysqlUrl('mysql://u@[::1]/?ssl-mode=VERIFY_IDENTITY')).toMatch(/needs the name of the host/);
@@ -91,10 +96,12 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
 
   it('AP-05: says in words why it cannot connect, and holds refused credentials for final', async () => {
     await expect(connect(changed({ password: 'wrong' }))).rejects.toMatchObject({
-      ...{ kind: 'authentication', message: 'error 1045, the user or the password is wrong' },
+      kind: 'authentication',
+      message: 'error 1045, the user or the password is wrong',
     });
     await expect(connect(changed({ pathname: '/nowhere' }))).rejects.toMatchObject({
-      ...{ kind: 'connection', message: 'error 1044, there is no such database, or the user may not use it' },
+      kind: 'connection',
+      message: 'error 1044, there is no such database, or the user may not use it',
     });
     await expect(connect(changed({ port: '1' }))).rejects.toMatchObject({
       kind: 'connection',
@@ -116,7 +123,8 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
       markerNote: expect.stringContaining('in database'),
     };
     expect(await connect(url, { readUrl, onlyLook: true })).toMatchObject({
-      ...{ markerReady: false, markerProblem: 'the marker table does not exist; the agent makes it at its start' },
+      markerReady: false,
+      markerProblem: 'the marker table does not exist; the agent makes it at its start',
     });
     expect(await tables()).toEqual([]);
     expect(await Promise.all([1, 2, 3, 4].map(() => connect(url, { readUrl })))).toEqual([ready, ready, ready, ready]);

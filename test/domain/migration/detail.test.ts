@@ -28,7 +28,8 @@ describe('a bundle (MI-15)', () => {
         { version: '20310101000001', sql: 'select 1', transactional: true },
         { version: '20310101000002', sql: 'select 2', transactional: true },
       ],
-      ...{ dirSha256: 'ab', maxCount: 2 },
+      dirSha256: 'ab',
+      maxCount: 2,
     });
     expect(readBundle(entry({ transactional: false }), 'up').migrations[0]?.transactional).toBe(false);
   });

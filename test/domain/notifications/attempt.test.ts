@@ -3,8 +3,14 @@ import { type Delivery, judgeAttempt } from '../../../domain/notifications/attem
 
 const now = Date.UTC(2031, 1, 3);
 const delivery: Delivery = {
-  ...{ id: '6f1e2d3c-4b5a-4978-8675-645342312011', webhookId: 'ops', eventType: 'user.created', body: '{}' },
-  ...{ status: 'pending', attempts: 3, nextRetryAt: now, attemptStartedAt: null },
+  id: '6f1e2d3c-4b5a-4978-8675-645342312011',
+  webhookId: 'ops',
+  eventType: 'user.created',
+  body: '{}',
+  status: 'pending',
+  attempts: 3,
+  nextRetryAt: now,
+  attemptStartedAt: null,
 };
 
 describe('an attempt', () => {

@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { type ClaimRules, checkClaims, claimAt, type Login } from '../../../domain/oidc/claims.js';
 
 const rules: ClaimRules = {
-  ...{ issuer: 'https://id.example.net', clientId: 'svc', audience: 'other', subjectClaim: 'sub', groupsClaim: 'groups' },
+  issuer: 'https://id.example.net',
+  clientId: 'svc',
+  audience: 'other',
+  subjectClaim: 'sub',
+  groupsClaim: 'groups',
   roleMappings: [
     { claim: 'realm.roles', value: 'dba', role: 'dba' },
     { claim: 'https://example.net/team', value: 'red', role: 'requester' },

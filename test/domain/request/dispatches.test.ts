@@ -95,7 +95,11 @@ describe('a claim', () => {
 
 describe('an operation', () => {
   const mutating = {
-    ...{ execute_select: false, execute_dml: true, migrate_up: true, migrate_down: true, migrate_repair: true },
+    execute_select: false,
+    execute_dml: true,
+    migrate_up: true,
+    migrate_down: true,
+    migrate_repair: true,
     migrate_status: false,
   } satisfies Record<Operation, boolean>;
 

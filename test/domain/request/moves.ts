@@ -15,7 +15,12 @@ export const tampered = { digestIntact: false, foundDigest: 'b'.repeat(64) };
 const by = (caller: Caller) => ({ caller, actor: actorOf(caller) });
 
 export const approve = (caller: Caller, over: Partial<Of<'approve'>> = {}): Of<'approve'> => ({
-  ...{ ...by(caller), kind: 'approve', selector: null, comment: null, digestIntact: true, foundDigest: facts.foundDigest },
+  ...by(caller),
+  kind: 'approve',
+  selector: null,
+  comment: null,
+  digestIntact: true,
+  foundDigest: facts.foundDigest,
   ...over,
 });
 
@@ -35,7 +40,12 @@ export const ownerGone = (cause: Of<'owner_gone'>['cause'] = 'user_suspended'): 
 });
 
 export const resume = (caller: Caller, over: Partial<Of<'resume'>> = {}): Of<'resume'> => ({
-  ...{ ...by(caller), kind: 'resume', reason: null, policy, facts, dispatchMs: 300_000 },
+  ...by(caller),
+  kind: 'resume',
+  reason: null,
+  policy,
+  facts,
+  dispatchMs: 300_000,
   ...over,
 });
 

@@ -7,8 +7,19 @@ import { steps, workflowSnapshot } from '../../support/stored-request.js';
 
 const id = '8c1f0a34-1111-4222-8333-944445555666';
 const request = (over: Partial<CardRequest> = {}): CardRequest => ({
-  ...{ id, requester: 'mira', database: 'ledger', environment: 'production', operation: 'execute_dml', emergency: false },
-  ...{ reason: 'fix the sums', risk: 'high', metadata: '{}', hasResult: true, status: 'pending', decisions: [], currentStep: 0 },
+  id,
+  requester: 'mira',
+  database: 'ledger',
+  environment: 'production',
+  operation: 'execute_dml',
+  emergency: false,
+  reason: 'fix the sums',
+  risk: 'high',
+  metadata: '{}',
+  hasResult: true,
+  status: 'pending',
+  decisions: [],
+  currentStep: 0,
   policy: workflowSnapshot({ steps: steps('group:dbas') }),
   ...over,
 });

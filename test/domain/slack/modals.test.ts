@@ -65,7 +65,10 @@ const name = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,62}$/), fc.constant(
 
 describe('the review of migrations', () => {
   const detail = JSON.stringify({
-    ...{ format: 'v2', direction: 'up', versions: ['1', '2', '3'], dir_sha256: 'ab' },
+    format: 'v2',
+    direction: 'up',
+    versions: ['1', '2', '3'],
+    dir_sha256: 'ab',
     migrations: [
       { version: '1', sql: 'create table a (id int)' },
       { version: '2', sql: 'create table b (id int)' },

@@ -7,8 +7,18 @@ import { problemsOfBlocks, problemsOfView } from '../../support/slack/block-limi
 
 const id = '8c1f0a34-1111-4222-8333-944445555666';
 const onboarding = (over: Partial<Onboarding> = {}): Onboarding => ({
-  ...{ id, slackUserId: 'U07AB12CD', displayName: 'Mira', roles: ['requester'], groups: ['leads'], reason: 'on call' },
-  ...{ status: 'pending', createdAt: 0, expiresAt: 1, decidedBy: null, comment: null, userId: null },
+  id,
+  slackUserId: 'U07AB12CD',
+  displayName: 'Mira',
+  roles: ['requester'],
+  groups: ['leads'],
+  reason: 'on call',
+  status: 'pending',
+  createdAt: 0,
+  expiresAt: 1,
+  decidedBy: null,
+  comment: null,
+  userId: null,
   ...over,
 });
 const statuses: OnboardingStatus[] = ['pending', 'approved', 'rejected', 'expired'];

@@ -6,7 +6,14 @@ import { type LineFacts, threadLine } from '../../../domain/slack/thread.js';
 import { expectFitsSlack, markupOf } from '../../support/slack.js';
 
 const facts = (over: Partial<LineFacts> = {}): LineFacts => ({
-  ...{ event: 'step.approved', actor: 'otto', reason: null, error: null, step: null, detail: null, approvers: [], asked: [] },
+  event: 'step.approved',
+  actor: 'otto',
+  reason: null,
+  error: null,
+  step: null,
+  detail: null,
+  approvers: [],
+  asked: [],
   ...over,
 });
 const line = (over: Partial<LineFacts>, mentioned = '') => markupOf(threadLine(facts(over), { actor: 'otto', mentioned }))[0];

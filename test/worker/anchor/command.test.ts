@@ -48,9 +48,21 @@ describe('an anchor that is a command (AU-90)', () => {
 
   it('sees nothing of the environment of the worker but where programs and home are, language and time zone', async () => {
     const environment = {
-      ...{ PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', TZ: 'UTC', TMPDIR: folder },
-      ...{ SVC_SECRET_KEY: 'marker-1', DATABASE_URL: 'marker-2', AWS_SECRET_ACCESS_KEY: 'marker-3', PGPASSWORD: 'marker-4' },
-      ...{ NODE_OPTIONS: '', SSH_AUTH_SOCK: '/x', LD_PRELOAD: '', LC_x: 'marker-5', PATH2: 'marker-6' },
+      PATH: process.env.PATH,
+      HOME: folder,
+      LANG: 'C.UTF-8',
+      LC_ALL: 'C.UTF-8',
+      TZ: 'UTC',
+      TMPDIR: folder,
+      SVC_SECRET_KEY: 'marker-1',
+      DATABASE_URL: 'marker-2',
+      AWS_SECRET_ACCESS_KEY: 'marker-3',
+      PGPASSWORD: 'marker-4',
+      NODE_OPTIONS: '',
+      SSH_AUTH_SOCK: '/x',
+      LD_PRELOAD: '',
+      LC_x: 'marker-5',
+      PATH2: 'marker-6',
     };
     const outcome = await give(['/usr/bin/env'], { environment });
     const names =

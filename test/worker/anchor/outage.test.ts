@@ -17,7 +17,10 @@ beforeAll(async () => {
   server = await openOwnTemporal();
   sealing = await openSealing([], anchoredLog);
   worker = await startAnchorWorker({
-    ...{ url: sealing.stored.url, address: server.address, taskQueue, againMs: 500 },
+    url: sealing.stored.url,
+    address: server.address,
+    taskQueue,
+    againMs: 500,
     async anchor(note) {
       given.push(sizeOf(note));
       return dead ? refused('exit_1') : anchored('yes');

@@ -135,7 +135,8 @@ describe('the script that has checkpoints stamped with the time', () => {
     makeAuthority();
     writeFileSync(join(folder, 'known.pem'), known);
     expect(await give([...command.slice(0, 2), join(folder, 'known.pem')], noteOf(101))).toMatchObject({
-      ...{ reason: 'exit_1', detail: expect.stringMatching(/certificate verify error/) },
+      reason: 'exit_1',
+      detail: expect.stringMatching(/certificate verify error/),
     });
     expect(await give(command, noteOf(101))).toMatchObject({ kind: 'anchored' });
     expect(leftBehind()).toEqual([]);

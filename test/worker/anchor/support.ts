@@ -40,12 +40,25 @@ export async function startAnchorWorker(options: AnchorWorkerOptions) {
   const worker = runTemporalWorker({
     config: {
       temporal: {
-        ...{ address, namespace, taskQueue, tls: false, apiKey: null, callTimeoutSecs: 3, maxBacklog: 10_000, uiUrl: null },
+        address,
+        namespace,
+        taskQueue,
+        tls: false,
+        apiKey: null,
+        callTimeoutSecs: 3,
+        maxBacklog: 10_000,
+        uiUrl: null,
         tlsFiles: { ca: null, cert: null, key: null, serverName: null },
       },
       worker: { listen: null, maxConcurrentActivities: 10 },
       database: {
-        ...{ url, poolMax: 4, connectTimeoutSecs: 3, poolWaitSecs: 3, statementTimeoutSecs: 10, startWaitSecs: 1, caFile: null },
+        url,
+        poolMax: 4,
+        connectTimeoutSecs: 3,
+        poolWaitSecs: 3,
+        statementTimeoutSecs: 10,
+        startWaitSecs: 1,
+        caFile: null,
       },
     },
     identity: taskQueue,
