@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import Koa from 'koa';
 import compress from 'koa-compress';
 import { limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
@@ -13,7 +12,7 @@ import { perform } from './perform.js';
 import type { Reply } from './reply.js';
 import type { Route } from './route.js';
 import { createRouter, type Match, type Router, splitPath, splitTarget } from './router.js';
-import { HeadersTooLarge, send, sendError, type Trace } from './send.js';
+import { HeadersTooLarge, newTrace, send, sendError, type Trace } from './send.js';
 import { cookieFormOf, setCookie } from './session-cookie.js';
 
 const maxHeaders = 100;
@@ -40,16 +39,7 @@ export function createApp(options: AppOptions): Koa {
   app.on('error', (error: unknown) => services.log.debug({ error: String(error) }, 'answer not sent'));
   app.use(async (ctx, next) => {
     const startedAt = performance.now();
-    const trace: Trace = {
-      callId: randomUUID(),
-      template: '<unmatched>',
-      longPoll: null,
-      waitedMs: 0,
-      subjectId: null,
-      clientIp: null,
-      traceId: null,
-      outage: null,
-    };
+    const trace = newTrace();
     ctx.state = trace;
     ctx.set('x-svc-version', services.version);
     ctx.set('x-request-id', trace.callId);

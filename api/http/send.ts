@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type Koa from 'koa';
 import { isWriteRefused, outageOf } from '../../db/errors.js';
@@ -24,6 +25,17 @@ export interface Trace {
   /** Why the gateway's database did not answer, in a word; null if it did. */
   outage: string | null;
 }
+
+export const newTrace = (): Trace => ({
+  callId: randomUUID(),
+  template: '<unmatched>',
+  longPoll: null,
+  waitedMs: 0,
+  subjectId: null,
+  clientIp: null,
+  traceId: null,
+  outage: null,
+});
 
 /** Sent with every page, so that no other page can frame it (HD-93). */
 const notFramed = { 'Content-Security-Policy': "frame-ancestors 'none'", 'X-Frame-Options': 'DENY' };
