@@ -11,9 +11,10 @@ export interface Reading {
 }
 
 /** Returns the parsed file, or why it cannot be read. Only the first line of the parser's message is used: the rest quotes the file, including secrets. */
-export function readToml(file: string): { toml: unknown } | { problem: string } {
+export function readToml(file: string): { toml: unknown; text: string } | { problem: string } {
   try {
-    return { toml: parse(readUtf8(file)) };
+    const text = readUtf8(file);
+    return { toml: parse(text), text };
   } catch (error) {
     if (error instanceof TomlError)
       return { problem: `${file}:${error.line}:${error.column}: ${error.message.split('\n', 1)[0]}` };

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { kindOfConfig, misplaced } from '../lib/config-kind.js';
-import { expandText, type Variables } from '../lib/expansion.js';
+import { expandText, type Variables, variablesIn } from '../lib/expansion.js';
 import { nearest } from '../lib/nearest.js';
 import { readDatabases, readServer, readTelemetry } from './config-addresses.js';
 import { expandValues, type Reading, readToml } from './config-files.js';
@@ -46,19 +46,22 @@ export function readAgentConfig(
   return { config: null, problems };
 }
 
-/** `probes.dir` of a file whose other keys may be wrong, or may need variables that only the agent has. */
-export function readProbesDir(file: string, variables: Variables): { directory: string } | { problem: string } {
+/** `probes.dir` of a file whose other keys may be wrong, or may need variables that only the agent has, and whether it names any. */
+export function readProbesDir(
+  file: string,
+  variables: Variables,
+): { directory: string; hasVariables: boolean } | { problem: string } {
   const source = readSource(file);
   if ('problem' in source) return source;
   const { probes } = source.toml as { probes?: { dir?: unknown } };
   const dir = probes?.dir ?? defaultProbesDir;
   const expanded = typeof dir === 'string' ? expandText(dir, variables) : { problem: 'must be a string' };
   if ('problem' in expanded) return { problem: `${file}: probes.dir: ${expanded.problem}` };
-  return { directory: resolve(dirname(resolve(file)), expanded.text) };
+  return { directory: resolve(dirname(resolve(file)), expanded.text), hasVariables: variablesIn(source.text).length > 0 };
 }
 
 /** The parsed file, or why it is no agent.toml. */
-function readSource(file: string): { toml: unknown } | { problem: string } {
+function readSource(file: string): { toml: unknown; text: string } | { problem: string } {
   const source = readToml(file);
   const kind = 'problem' in source ? null : kindOfConfig(source.toml);
   return kind === null || kind === 'agent.toml' ? source : { problem: `${file}: ${misplaced[kind]}` };

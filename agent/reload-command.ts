@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { waitUntil } from '../lib/deadline.js';
-import { type Variables, variablesIn } from '../lib/expansion.js';
+import type { Variables } from '../lib/expansion.js';
 import { readProbesDir } from './config.js';
 import { type ReloadRecord, readPid, readReloadRecord } from './reload-record.js';
 
@@ -25,8 +25,7 @@ export async function runReload(file: string, variables: Variables, say: Say, wi
   };
   const read = readProbesDir(file, variables);
   if ('problem' in read) return fail(read.problem);
-  const { directory } = read;
-  const hasVariables = variablesIn(readFileSync(file, 'utf8')).length > 0;
+  const { directory, hasVariables } = read;
   const pid = readPid(directory);
   if (pid === null || !isAgent(pid)) return fail(`${file}: no agent runs with the probes.dir ${directory}`);
   const askedAt = Date.now();
