@@ -1,5 +1,6 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
+import { keepStanding } from '../../db/standing.js';
 import { findToken, revokeToken, type TokenRow } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
@@ -18,6 +19,8 @@ type TokenCall = Call<{ id: string }, undefined, undefined>;
 export async function revoke(call: TokenCall, { database }: Services) {
   const token = await readableToken(call, database, can(call.caller, 'token.revoke', 'somewhere'));
   const revokedAt = await database.transaction(async (tx) => {
+    // Whoever revokes the token of this very call changes nothing else with it.
+    if (token.id !== call.actor.tokenId) await keepStanding(tx, call.actor);
     const at = await revokeToken(tx, token.id);
     if (at !== undefined) await insertAuditEvents(tx, [tokenRevoked(call.actor, token, 'revoked')]);
     return at ?? (await findToken(tx, token.id))?.revokedAt;

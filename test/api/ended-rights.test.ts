@@ -71,6 +71,19 @@ describe('a call that was let in before its right to it ended', () => {
     expect(await rows()).toEqual(before);
   });
 
+  it.each([
+    ['revoked', revocation, 'auth.invalid_token'],
+    ['suspended', suspension, 'auth.user_suspended'],
+  ])('does not revoke the token of another once its own is %s (IM-I4, IM-72)', async (how, end, code) => {
+    const thief = `thief-${how}`;
+    const token = await api.createUser(thief, { roles: ['admin'] });
+    const body = { subject_type: 'agent', subject_id: `victim-${how}` };
+    const { id } = (await api.call('POST', '/api/tokens', { token: api.tokens.admin, body })).body;
+    const answer = await during(end, thief, () => api.call('DELETE', `/api/tokens/${id}`, { token }));
+    expect([answer.status, answer.body.code]).toEqual([401, code]);
+    expect(await calls.sql('select revoked_at from tokens where id = $1', [id])).toEqual([{ revoked_at: null }]);
+  });
+
   it('does not give work to an agent whose token has been revoked (IM-72)', async () => {
     const body = { subject_type: 'agent', subject_id: 'old-agent' };
     const { token } = (await api.call('POST', '/api/tokens', { token: api.tokens.admin, body })).body;
