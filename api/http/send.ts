@@ -26,6 +26,7 @@ export interface Trace {
   outage: string | null;
 }
 
+/** Of a call that has just arrived. */
 export const newTrace = (): Trace => ({
   callId: randomUUID(),
   template: '<unmatched>',

@@ -19,7 +19,7 @@ type TokenCall = Call<{ id: string }, undefined, undefined>;
 export async function revoke(call: TokenCall, { database }: Services) {
   const token = await readableToken(call, database, can(call.caller, 'token.revoke', 'somewhere'));
   const revokedAt = await database.transaction(async (tx) => {
-    // Whoever revokes the token of this very call changes nothing else with it.
+    // Two calls that revoke their own token would share its lock first, and then each wait for the other.
     if (token.id !== call.actor.tokenId) await keepStanding(tx, call.actor);
     const at = await revokeToken(tx, token.id);
     if (at !== undefined) await insertAuditEvents(tx, [tokenRevoked(call.actor, token, 'revoked')]);
