@@ -16,6 +16,7 @@ import { outgoingInsert } from './outgoing.js';
 import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
+import { inTurn } from './standing.js';
 import { unrevokedToken } from './tokens.js';
 import { activeUsers } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
@@ -73,7 +74,7 @@ export async function insertAtOnce(db: Database, request: NewRequest, now: numbe
     const unrevoked = unrevokedToken(p, request.actor.tokenId);
     return `${active.part}, ${unrevoked.part},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
-        where ${active.holds} and ${unrevoked.holds} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
+        where ${inTurn([active, unrevoked])} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
           and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
   });
   return (await db.writeOnce(write)) ? stored : undefined;

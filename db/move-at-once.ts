@@ -7,6 +7,7 @@ import { movingStatement, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
 import { type FoundState, readState } from './request-state.js';
 import { at } from './row-types.js';
+import { inTurn } from './standing.js';
 import { unrevokedToken } from './tokens.js';
 import { activeUsers } from './users.js';
 
@@ -57,7 +58,7 @@ function writeIfUnchanged(
       ...(actor === undefined ? [] : [unrevokedToken(p, actor.tokenId)]),
     ];
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
-      ${standing.map(({ holds }) => `and ${holds} `).join('')}for no key update)`;
+      and ${inTurn(standing)} for no key update)`;
     // Judged once the lock is held, however long that took.
     const instant = `${p.add(at(until))}::timestamptz`;
     const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;

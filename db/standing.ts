@@ -1,6 +1,6 @@
 import type { Actor } from '../domain/audit/draft.js';
-import { invalidToken, suspended } from '../domain/errors.js';
-import type { Transaction } from './client.js';
+import { GatewayError, invalidToken, suspended } from '../domain/errors.js';
+import type { Database, Transaction } from './client.js';
 import { keepUnrevoked } from './tokens.js';
 import { lockActive } from './users.js';
 
@@ -16,3 +16,18 @@ export async function keepStanding(tx: Transaction, { id, type, tokenId }: Stand
   if (!isActive) throw suspended();
   if (!isUnrevoked) throw invalidToken();
 }
+
+/** Runs `work` in a transaction that commits only with the standing of whoever makes the call; 401 otherwise. */
+export const transactionBy = <T>(db: Database, who: Standing, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+  db.transaction(async (tx) => {
+    await keepStanding(tx, who);
+    return work(tx);
+  });
+
+/** Whether this error says that the standing of whoever makes the call has ended. */
+export const hasEnded = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.code === 'auth.invalid_token' || error.code === 'auth.user_suspended');
+
+/** Each condition is only looked at if those before it hold: users are locked before tokens, by whoever suspends a user too. */
+export const inTurn = (parts: readonly { holds: string }[]): string =>
+  parts.map(({ holds }) => holds).reduceRight((rest, holds) => `case when ${holds} then ${rest} else false end`, 'true');

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { signExplainToken } from '../../crypto/explain-token.js';
 import { claimDryRun, endDryRun, findDryRunClaim, findDryRunPair } from '../../db/dry-run-jobs.js';
+import { transactionBy } from '../../db/standing.js';
 import { forbidden, notFound, outOfScope, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
 import { shownPlanError } from '../../domain/plan-error.js';
@@ -31,7 +32,7 @@ export async function claimDryRunJob(call: Call<{ id: string }, undefined, unkno
   requireServed(call.caller, found);
   if (!found.inScope) throw forbidden(outOfScope);
   const signer = await services.signingKeys.signer(found.signingKeyId, services.database);
-  const claimed = await claimDryRun(services.database, id, call.caller.id);
+  const claimed = await transactionBy(services.database, call.actor, (tx) => claimDryRun(tx, id, call.caller.id));
   if (claimed === undefined) throw refusal('dry_run_job.conflict', 'the job is not pending');
   const { database, environment, sql } = found;
   const terms = { jobId: id, kind: 'dry_run', database, environment, sql, agentId: call.caller.id } as const;
@@ -47,7 +48,8 @@ export async function submitDryRun(call: Call<{ id: string }, undefined, z.outpu
     error != null
       ? { error: cutBytes(shownPlanError(error), maxErrorBytes) }
       : shownPlan(result == null ? '{}' : (memberText(call.bodyBytes, 'result') ?? '{}'));
-  if (await endDryRun(services.database, { id, agent: agentOf(call.caller), claimToken }, end)) return {};
+  const job = { id, agent: agentOf(call.caller), claimToken };
+  if (await transactionBy(services.database, call.actor, (tx) => endDryRun(tx, job, end))) return {};
   const pair = await findDryRunPair(services.database, id);
   if (pair === undefined) throw notFound('dry_run_job');
   requireServed(call.caller, pair);

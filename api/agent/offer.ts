@@ -5,6 +5,7 @@ import type { Vouched } from '../../db/client.js';
 import type { DryRunOffer } from '../../db/dry-run-jobs.js';
 import { markOffered } from '../../db/migration-pairs.js';
 import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';
+import { hasEnded, type Standing, transactionBy } from '../../db/standing.js';
 import { isMutatingMigration } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 
@@ -26,6 +27,12 @@ export interface Offer {
   cancelled: string[];
 }
 
+/** The agent that polls, and with what right. */
+interface Asker {
+  report: AgentReport;
+  actor: Standing;
+}
+
 export interface SignedPreflight extends PreflightClaim {
   explain_token: string;
 }
@@ -45,7 +52,7 @@ export function lookForWork({ log }: Services, db: Vouched, report: AgentReport,
 /** Work that the agent could take now (AG-17 to AG-22), if any, of what a look found. This claims preflight jobs, so it asks `mayClaim` right before. */
 export async function offer(
   services: Services,
-  report: AgentReport,
+  { report, actor }: Asker,
   { wanted, work }: { wanted: Wanted; work: Work },
   mayClaim: () => boolean,
 ): Promise<Offer> {
@@ -56,7 +63,8 @@ export async function offer(
   const room = wanted.jobs === 0 || !preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, dryRuns);
   let preflights: SignedPreflight[] = [];
   if (room > 0 && mayClaim()) {
-    preflights = await takePreflights(services, report, room).catch((error: unknown) => {
+    preflights = await takePreflights(services, { report, actor }, room).catch((error: unknown) => {
+      if (hasEnded(error)) throw error;
       services.log.warn({ error: String(error) }, 'preflight jobs not offered');
       return [];
     });
@@ -65,8 +73,8 @@ export async function offer(
 }
 
 /** Claims preflight jobs and signs a token for this agent with each (HD-81). */
-async function takePreflights(services: Services, report: AgentReport, room: number): Promise<SignedPreflight[]> {
-  const claimed = await claimPreflightJobs(services.database, report, room);
+async function takePreflights(services: Services, { report, actor }: Asker, room: number): Promise<SignedPreflight[]> {
+  const claimed = await transactionBy(services.database, actor, (tx) => claimPreflightJobs(tx, report, room));
   return Promise.all(
     claimed.map(async (job) => {
       const signer = await services.signingKeys.signer(job.signingKeyId, services.database);

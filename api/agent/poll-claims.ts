@@ -1,5 +1,6 @@
 import type { AgentReport, PollAnswers } from '../../db/agents.js';
 import { type FoundJob, listJobs } from '../../db/claimable-jobs.js';
+import { hasEnded } from '../../db/standing.js';
 import { GatewayError } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { type Claimant, commitClaim } from './claim.js';
@@ -39,7 +40,7 @@ export async function claimOffered(call: Claimant, services: Services, found: Fo
 
 const freeSlots = ({ maxConcurrent, inFlight }: AgentReport) => Math.max(0, maxConcurrent - inFlight);
 
-/** Takes the next job whenever one turns out to be taken by another agent. Never throws. */
+/** Takes the next job whenever one turns out to be taken by another agent. Throws only if the agent's token has been revoked. */
 async function claimSome(
   call: Claimant,
   services: Services,
@@ -54,6 +55,7 @@ async function claimSome(
         claimed.claims.push(await commitClaim(call, services, terms));
         return;
       } catch (error) {
+        if (hasEnded(error)) throw error;
         if (error instanceof GatewayError && !error.code.startsWith('service.')) continue;
         services.log.warn({ error: String(error), request_id: job.id }, 'job not claimed by the poll');
         claimed.jobs.push(job);

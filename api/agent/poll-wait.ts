@@ -99,7 +99,10 @@ async function offerOrClaim(
   // A claimed job is lost if the client is gone (HT-104).
   const mayClaim = () => !signal.aborted && !services.lifecycle.draining;
   const loaded = { ...report, inFlight: report.inFlight + told.lost.length };
-  const [found, cancelled] = await Promise.all([offer(services, loaded, { wanted, work }, mayClaim), cancels.take()]);
+  const [found, cancelled] = await Promise.all([
+    offer(services, { ...call, report: loaded }, { wanted, work }, mayClaim),
+    cancels.take(),
+  ]);
   const isClaiming = call.body.claim && performance.now() < claimUntil && found.jobs.length > 0 && mayClaim();
   if (!isClaiming) return { ...found, cancelled };
   const claiming = { ...memory, report: loaded, jobs: found.jobs, limit: wanted.jobs };

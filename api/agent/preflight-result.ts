@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { endPreflightJob, findPreflightPair, type PreflightEnd } from '../../db/preflight-jobs.js';
+import { transactionBy } from '../../db/standing.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
 import { shownPlanError } from '../../domain/plan-error.js';
@@ -39,7 +40,7 @@ export async function submitPreflight(
   refuseAbove('error', error ?? null, maxErrorBytes);
   const job = { id, agent: agentOf(call.caller), claimToken };
   const end = endOf(plan, error ?? null);
-  const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, end)));
+  const ended = isUuid(id) && (await transactionBy(services.database, call.actor, (tx) => endPreflightJob(tx, job, end)));
   if (ended) return {};
   const pair = isUuid(id) ? await findPreflightPair(services.database, job) : undefined;
   if (pair !== undefined) requireServed(call.caller, pair);

@@ -73,6 +73,7 @@ async function keepAndMove(
     return judge(request, reportOf(call, execution, { ...submitted.submission, kept: placed.kept }, request), now);
   };
   const how = {
+    actor: call.actor,
     pair: execution.operation.startsWith('migrate_'),
     more: (statement: MoveStatement) => resultParts(services, placed, data, statement),
   };

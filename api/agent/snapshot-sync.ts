@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { findScopes } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { recordSync } from '../../db/snapshots.js';
+import { transactionBy } from '../../db/standing.js';
 import type { AuditDraft } from '../../domain/audit/draft.js';
 import { forbidden, invalid } from '../../domain/errors.js';
 import type { Dialect } from '../../domain/statement.js';
@@ -26,7 +27,7 @@ export async function syncSchema(call: SyncCall, services: Services): Promise<Re
   if (registered(call.generation, { database, environment }) === undefined)
     throw invalid(`${database}/${environment} is not registered`, null, 'not_registered');
   const ready = status === 'ready' && snapshot != null;
-  await services.database.transaction(async (tx) => {
+  await transactionBy(services.database, call.actor, async (tx) => {
     const sync = {
       database,
       environment,

@@ -5,7 +5,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { databaseNow } from '../../db/clock.js';
 import { isoOrNull } from '../../db/row-types.js';
-import { keepStanding } from '../../db/standing.js';
+import { transactionBy } from '../../db/standing.js';
 import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
 import { isAgentScope, maxAgentScopes, servesPair } from '../../domain/agent-scopes.js';
@@ -62,9 +62,8 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
   const agentScopes = decideScopes(body, services.config().agents.defaultScopes);
   const { token, hash, prefix } = newApiToken();
   const facts = { id: randomUUID(), name: body.name ?? null, expiresAt };
-  const { ceiling, effective } = await services.database.transaction(async (tx) => {
-    // Without this lock, a token made during a suspension would survive it.
-    await keepStanding(tx, call.actor);
+  // Without its lock, a token made during a suspension would survive it.
+  const { ceiling, effective } = await transactionBy(services.database, call.actor, async (tx) => {
     const decided = body.subject_type === 'agent' ? agentCeiling(body) : await userCeiling(tx, call, body);
     await requireFuture(tx, expiresAt);
     await requireRoom(tx, body, services.config().auth.tokenPolicy.maxActiveTokensPerUser);

@@ -2,7 +2,7 @@ import type { Config } from '../../config/types.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
-import { keepStanding } from '../../db/standing.js';
+import { transactionBy } from '../../db/standing.js';
 import { insertToken } from '../../db/tokens.js';
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
@@ -27,10 +27,7 @@ export async function createUser(
   { database, config }: Services,
 ) {
   const user = plannedUser(call, { ...call.body, source: 'api', slackUserId: null });
-  await database.transaction(async (tx) => {
-    await keepStanding(tx, call.actor);
-    await writeUser(tx, call, user, config());
-  });
+  await transactionBy(database, call.actor, (tx) => writeUser(tx, call, user, config()));
   const { id, token, stored, groups } = user;
   return { id, token, token_prefix: stored.prefix, roles: stored.scopeCeiling, groups };
 }

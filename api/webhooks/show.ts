@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { countDeliveries, findSent, type ListedDelivery, listDeliveries } from '../../db/delivery-list.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
+import { transactionBy } from '../../db/standing.js';
 import { insertDeliveries } from '../../db/webhook-deliveries.js';
 import { notFound, refusal } from '../../domain/errors.js';
 import { everywhere } from '../../domain/lacking.js';
@@ -58,12 +59,12 @@ export async function testWebhook({ actor, generation, params }: AnyCall<{ id: s
   const webhook = generation.shared.webhooks.find(({ id }) => id === params.id);
   if (webhook === undefined) throw notFound('webhook');
   const delivery = deliveryOf(webhook, bareNotice('webhook.test', actor.id), config().server);
-  await database.transaction((tx) => insertDeliveries(tx, [delivery]));
+  await transactionBy(database, actor, (tx) => insertDeliveries(tx, [delivery]));
   return { delivery_id: deliveryName(delivery.id) };
 }
 
 /** `POST /api/webhook-deliveries/{id}/redeliver`: sends the same bytes in a new delivery (NT-63). */
-export async function redeliver({ generation, params }: AnyCall<{ id: string }>, { database }: Services) {
+export async function redeliver({ actor, generation, params }: AnyCall<{ id: string }>, { database }: Services) {
   const id = params.id.replace(/^wd-/, '');
   const sent = isUuid(id) && deliveryName(id) === params.id ? await findSent(database, id) : undefined;
   if (sent === undefined) throw notFound('delivery');
@@ -71,7 +72,7 @@ export async function redeliver({ generation, params }: AnyCall<{ id: string }>,
   if (open) throw refusal('delivery.conflict', 'the delivery has not ended', 'wait until it is delivered or dead');
   if (!generation.shared.webhooks.some((webhook) => webhook.id === told.webhookId)) throw notFound('webhook');
   const again = { ...told, id: randomUUID(), yields: false };
-  await database.transaction((tx) => insertDeliveries(tx, [again]));
+  await transactionBy(database, actor, (tx) => insertDeliveries(tx, [again]));
   return { delivery_id: deliveryName(again.id) };
 }
 

@@ -1,8 +1,7 @@
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { lockWaits } from '../support/active-statement.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
 import { callsToml } from './calls-toml.js';
+import { duringEnd, revocation, suspension } from './during-end.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
@@ -13,25 +12,12 @@ beforeAll(async () => {
   api = await startTestApi({ toml: callsToml });
   calls = gatewayCalls(api);
   approver = await api.createUser('approver', { groups: ['dba-team'] });
-  await calls.poll(['shop/staging', 'shop/production']);
 });
 afterAll(() => api?.close());
 
 describe('a call that was let in before its right to it ended', () => {
-  /** Sends the call while another transaction ends something, and commits that once the call waits for it. */
-  async function during(end: string, subject: string, send: () => Promise<Answer>): Promise<Answer> {
-    const client = new pg.Client({ connectionString: api.database.adminUrl });
-    await client.connect();
-    await client.query('begin');
-    await client.query(end, [subject]);
-    const answer = send();
-    await expect.poll(async () => (await client.query(lockWaits)).rows, { timeout: 20_000, interval: 20 }).toHaveLength(1);
-    await client.query('commit');
-    await client.end();
-    return answer;
-  }
-  const suspension = `with held as (select id from users where id = $1 for update) update users u set status = 'suspended' from held where u.id = held.id`;
-  const revocation = 'update tokens set revoked_at = clock_timestamp() where subject_id = $1';
+  const during = (end: string, subject: string, send: () => Promise<Answer>) =>
+    duringEnd(api.database.adminUrl, { end, subject }, send);
   const moves = [
     ['approve', 'pending'],
     ['reject', 'pending'],
@@ -82,16 +68,5 @@ describe('a call that was let in before its right to it ended', () => {
     const answer = await during(end, thief, () => api.call('DELETE', `/api/tokens/${id}`, { token }));
     expect([answer.status, answer.body.code]).toEqual([401, code]);
     expect(await calls.sql('select revoked_at from tokens where id = $1', [id])).toEqual([{ revoked_at: null }]);
-  });
-
-  it('does not give work to an agent whose token has been revoked (IM-72)', async () => {
-    const body = { subject_type: 'agent', subject_id: 'old-agent' };
-    const { token } = (await api.call('POST', '/api/tokens', { token: api.tokens.admin, body })).body;
-    await calls.poll(['shop/staging'], token);
-    const id = await calls.created(api.tokens.admin, { environment: 'staging' });
-    const answer = await during(revocation, 'old-agent', () => calls.claim(id, token));
-    expect([answer.status, answer.body.code]).toEqual([401, 'auth.invalid_token']);
-    expect(await calls.sql('select status from requests where id = $1', [id])).toEqual([{ status: 'dispatched' }]);
-    expect((await calls.claim(id)).status).toBe(200);
   });
 });
