@@ -1,64 +1,44 @@
 import type { Queryable } from './client.js';
+import { type Branches, memoryOfSets } from './known-sets.js';
 import { parameters } from './parameters.js';
-import { anyOf, type Branches, stateNow } from './request-places.js';
+import { anyOf, type StateNow, stateNow } from './request-places.js';
 import { at } from './row-types.js';
 import { mostCounted } from './totals.js';
 
 /** What was counted of a set, less all that may have left it. Changes with an earlier `updated_at` than `since` are in the count. */
-interface Known {
-  rewrite: number;
-  since: number;
+interface Known extends StateNow {
   atLeast: number;
-  countedAt: number;
 }
 
 /** More changes than this are not worth following: the set is counted again. */
 const maxChanges = mostCounted;
 /** After so many, later calls read only what changes from then on. Those of the last seconds are subtracted twice, hence not after each. */
 const maxRead = 1000;
-/** If PostgreSQL's clock was set back, changes are missed, but no longer than this. */
-const keptMs = 600_000;
-const maxSets = 100;
 
-const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
+const memoryOf = memoryOfSets<Known>();
 
 /**
  * Whether a set is known to have more than `mostCounted` requests still, by a count that was noted and the changes since: what has changed and is not in
  * the set now may have left it. False if that is not known.
  */
 export async function isMany(db: Queryable, branches: Branches): Promise<boolean> {
-  const [sets, key] = lookUp(db, branches);
-  const known = sets.get(key);
+  const memory = memoryOf(db, branches);
+  const known = memory.get();
   if (known === undefined) return false;
-  const isFresh = performance.now() - known.countedAt < keptMs;
   const now = await changesSince(db, branches, known.since);
   const atLeast = known.atLeast - now.gone;
-  const isKnown = isFresh && now.rewrite === known.rewrite && now.changes <= maxChanges && atLeast > mostCounted;
-  if (!isKnown) sets.delete(key);
-  else if (now.changes > maxRead) sets.set(key, { ...known, since: now.since, atLeast });
+  const isKnown = now.rewrite === known.rewrite && now.changes <= maxChanges && atLeast > mostCounted;
+  if (!isKnown) memory.forget();
+  else if (now.changes > maxRead) memory.extend({ ...known, since: now.since, atLeast });
   return isKnown;
 }
 
 /** Notes that a set had `atLeast` requests, if that is enough to be told from fewer for a while. `state` was read before the count began. */
-export function noteMany(db: Queryable, branches: Branches, state: { rewrite: number; since: number }, atLeast: number): void {
-  if (atLeast <= mostCounted) return;
-  const [sets, key] = lookUp(db, branches);
-  sets.delete(key);
-  sets.set(key, { ...state, atLeast, countedAt: performance.now() });
-  const [oldest] = sets.keys();
-  if (sets.size > maxSets && oldest !== undefined) sets.delete(oldest);
+export function noteMany(db: Queryable, branches: Branches, state: StateNow, atLeast: number): void {
+  if (atLeast > mostCounted) memoryOf(db, branches).learn({ ...state, atLeast });
 }
 
-function lookUp(db: Queryable, branches: Branches): [Map<string, Known>, string] {
-  const sets = knownByDatabase.get(db) ?? new Map<string, Known>();
-  knownByDatabase.set(db, sets);
-  const p = parameters();
-  return [sets, JSON.stringify([branches(p), p.values])];
-}
-
-interface Changes {
-  rewrite: number;
-  since: number;
+interface Changes extends StateNow {
   changes: number;
   gone: number;
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from './client.js';
+import { memoryOfSets } from './known-sets.js';
 import { type Parameters, parameters } from './parameters.js';
 import {
   compared,
@@ -27,7 +28,6 @@ interface Known {
   rewrite: number;
   since: number | null;
   counts: Map<number, number>;
-  learntAt: number;
 }
 
 /** How many blocks one statement counts, and how many statements one call. */
@@ -35,11 +35,8 @@ const countedAtOnce = 64;
 const maxCounts = 16;
 /** More changes than this are not worth following. */
 const maxChanges = 2000;
-/** If PostgreSQL's clock was set back, changes are missed, but no longer than this. */
-const keptMs = 600_000;
-const maxSets = 100;
 
-const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
+const memoryOf = memoryOfSets<Known>();
 
 /**
  * The oldest mark of the set with at most `offset` requests of this status newer than it; null if there is none. Requests stay in the set, but not in
@@ -105,17 +102,11 @@ async function refreshed(db: Queryable, set: RequestSet, status: string, places:
 }
 
 function knownOf(db: Queryable, set: RequestSet, status: string, rewrite: number): Known {
-  const sets = knownByDatabase.get(db) ?? new Map<string, Known>();
-  knownByDatabase.set(db, sets);
-  const p = parameters();
-  const key = JSON.stringify([set(p), p.values, status]);
-  const kept = sets.get(key);
-  const isFresh = kept !== undefined && kept.rewrite === rewrite && performance.now() - kept.learntAt < keptMs;
-  const known = isFresh ? kept : { rewrite, since: null, counts: new Map<number, number>(), learntAt: performance.now() };
-  sets.delete(key);
-  sets.set(key, known);
-  const [oldest] = sets.keys();
-  if (sets.size > maxSets && oldest !== undefined) sets.delete(oldest);
+  const memory = memoryOf(db, set, status);
+  const kept = memory.get();
+  if (kept?.rewrite === rewrite) return kept;
+  const known = { rewrite, since: null, counts: new Map<number, number>() };
+  memory.learn(known);
   return known;
 }
 

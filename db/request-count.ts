@@ -1,7 +1,8 @@
 import type { Queryable } from './client.js';
 import { isMany, noteMany } from './known-many.js';
+import type { Branches } from './known-sets.js';
 import { parameters } from './parameters.js';
-import { type Branches, newestFirst, selectKeys, stateNow, unionOf } from './request-places.js';
+import { newestFirst, readStateNow, selectKeys, unionOf } from './request-places.js';
 import { mostCounted } from './totals.js';
 
 /** So many of a set are counted: more than is told one by one, so that it takes a while until the set may have fewer. */
@@ -10,8 +11,7 @@ const countedOnce = 2 * mostCounted;
 /** Counts the requests of disjoint conditions from an index, unless more than `mostCounted` are known. Counts at most `countedOnce` of each. */
 export async function countUpToMost(db: Queryable, branches: Branches): Promise<number> {
   if (await isMany(db, branches)) return mostCounted + 1;
-  const [state] = await db.query<{ rewrite: number; since: number }>(stateNow);
-  if (state === undefined) throw new Error('select without a row');
+  const state = await readStateNow(db);
   const p = parameters();
   const most = p.add(countedOnce);
   const keys = unionOf(branches(p).map((branch) => `${selectKeys(branch)} ${newestFirst} limit ${most}`));

@@ -1,21 +1,12 @@
 import type { Caller } from '../domain/caller.js';
 import type { Queryable } from './client.js';
 import { isMany } from './known-many.js';
+import type { Branches } from './known-sets.js';
 import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
 import { countUpToMost, estimate } from './request-count.js';
 import { columns, fromNewest, type ListedRequest, type Page, readPage, type Start, type Wanted } from './request-page.js';
-import {
-  type Branches,
-  compared,
-  newestFirst,
-  type Places,
-  placesNow,
-  placesOf,
-  selectKeys,
-  step,
-  unionOf,
-} from './request-places.js';
+import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
 import {
   approvable,
   approvableOfPending,
@@ -27,7 +18,7 @@ import {
   type User,
 } from './request-visibility.js';
 import { noneWait, type Waiting, waitingNow } from './request-waiting.js';
-import { type Counted, mostCounted, totalBy } from './totals.js';
+import { type Counted, mostCounted, totalBy, totalCounted } from './totals.js';
 
 interface Listed extends Counted {
   rows: ListedRequest[];
@@ -81,7 +72,7 @@ async function listVisible(db: Queryable, caller: User, filters: RequestFilters,
   const { status } = filters;
   const others = (p: Parameters) => moving(caller, status, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
   const known = others(parameters()).length === 0 ? noneWait : await waitingNow(db, others);
-  if (known === null) return listByCounting(db, { caller, branches: (p) => [...set(p), ...others(p)] }, page);
+  if (known === null) return listMany(db, { caller, branches: (p) => [...set(p), ...others(p)] }, page);
   if (status === undefined) return listByPlaces(db, { caller, branches: set }, known, page);
   // At least so many of the set precede the page.
   const offset = page.offset - known.keys.length;
@@ -95,8 +86,10 @@ async function listByCounting(db: Queryable, wanted: Wanted, page: Page, start: 
   const counted = skipped > mostCounted ? skipped : await countUpToMost(db, wanted.branches);
   const waits = start.waiting.keys.length;
   const total = counted + waits;
-  if (counted <= mostCounted)
-    return { total, isEstimate: false, rows: await readPage(db, wanted, { ...page, total }, { ...start, others: counted }) };
+  if (counted <= mostCounted) {
+    const rows = await readPage(db, wanted, { ...page, total }, { ...start, others: counted });
+    return { ...totalCounted(total, page, rows.length), rows };
+  }
   return listMany(db, wanted, page, start);
 }
 
@@ -123,7 +116,8 @@ async function listByPlaces(db: Queryable, wanted: Wanted, known: Waiting, page:
     if (rewrite === places.rewrite && (newer < step || attempt === maxAttempts)) {
       const total = places.count + newer + known.keys.length;
       const mark = markBefore(places, { ...page, newer, waiting: known.keys.length });
-      return { total, isEstimate: false, rows: await readPage(db, wanted, { ...page, total }, { mark, waiting: known }) };
+      const rows = await readPage(db, wanted, { ...page, total }, { mark, waiting: known });
+      return { ...totalCounted(total, page, rows.length), rows };
     }
     places = await placesNow(db, set, places);
   }

@@ -1,9 +1,10 @@
 import type { Status } from '../domain/request/types.js';
 import type { RiskLevel } from '../domain/workflow-policy.js';
 import type { Queryable } from './client.js';
+import type { Branches } from './known-sets.js';
 import { type Parameters, parameters } from './parameters.js';
 import type { Mark } from './request-blocks.js';
-import { anyOf, type Branches, compared, newestFirst, selectKeys, unionOf } from './request-places.js';
+import { anyOf, compared, newestFirst, selectKeys, unionOf } from './request-places.js';
 import { approvable, hasDecided, type User } from './request-visibility.js';
 import { isNewer, noneWait, type Waiting } from './request-waiting.js';
 

@@ -1,17 +1,12 @@
 import type { Queryable } from './client.js';
 import { longestBeforeMs } from './creation.js';
+import { type Branches, memoryOfSets } from './known-sets.js';
 import { longestCommitMs } from './listener.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 
-/**
- * Branches of conditions on what never changes in a request, built anew for each statement. The set is their union. No request fits two of
- * them, and each has an index in list order.
- */
-export type RequestSet = (p: Parameters) => string[];
-
-/** The same of conditions that may change. */
-export type Branches = (p: Parameters) => string[];
+/** Branches on what never changes in a request. Each has an index in list order. */
+export type RequestSet = Branches;
 
 /** Any of them, in one condition. */
 export const anyOf = (conditions: readonly string[]): string =>
@@ -19,6 +14,17 @@ export const anyOf = (conditions: readonly string[]): string =>
 
 /** What was set before this instant has been committed, or never will be. */
 export const stateNow = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
+
+export interface StateNow {
+  rewrite: number;
+  since: number;
+}
+
+export async function readStateNow(db: Queryable): Promise<StateNow> {
+  const [state] = await db.query<StateNow>(stateNow);
+  if (state === undefined) throw new Error('select without a row');
+  return state;
+}
 
 export interface Place {
   createdAt: number;
@@ -31,70 +37,46 @@ export interface Places {
   last: Place | null;
   count: number;
   marks: Place[];
-  learntAt: number;
 }
 
 /** How many requests lie between two marks: the most that a deep page skips. */
 export const step = 2000;
-/** If PostgreSQL's clock was set back, marks miss requests, but no longer than this. */
-const keptMs = 600_000;
-const maxSets = 100;
 /** How many requests one statement learns. This fits in a call's time however many are stored, and the next call continues. */
 const learntAtOnce = 200_000;
 
-const setsByDatabase = new WeakMap<Queryable, Map<string, Promise<Places>>>();
+const memoryOf = memoryOfSets<Promise<Places>>();
 
-/** What is known of a set; learns it if nothing is. Sets that nobody asks for are dropped. */
-export async function placesOf(db: Queryable, set: RequestSet): Promise<Places> {
-  const [sets, key] = lookUp(db, set);
-  const known = sets.get(key);
-  if (known !== undefined) {
-    const places = await known;
-    if (performance.now() - places.learntAt < keptMs) {
-      return sets.get(key) === known ? remember(sets, key, known, known) : places;
-    }
-  }
-  return remember(sets, key, learn(db, set, null), undefined);
-}
-
-/** Extends what is known. Starts over after a rewrite. */
-export async function placesNow(db: Queryable, set: RequestSet, known: Places): Promise<Places> {
-  const [sets, key] = lookUp(db, set);
-  const newest = sets.get(key);
-  const places = await newest;
-  if (places !== undefined && places !== known) return places;
-  return remember(sets, key, learn(db, set, known), newest);
-}
-
-function lookUp(db: Queryable, set: RequestSet): [Map<string, Promise<Places>>, string] {
-  const sets = setsByDatabase.get(db) ?? new Map<string, Promise<Places>>();
-  setsByDatabase.set(db, sets);
-  const p = parameters();
-  return [sets, JSON.stringify([set(p), p.values])];
-}
-
-/** The least recently used set comes first. A failure keeps what was known. */
-function remember(
-  sets: Map<string, Promise<Places>>,
-  key: string,
-  learning: Promise<Places>,
-  before: Promise<Places> | undefined,
-): Promise<Places> {
-  sets.delete(key);
-  sets.set(key, learning);
+/** What is known of a set; learns it if nothing is. */
+export function placesOf(db: Queryable, set: RequestSet): Promise<Places> {
+  const memory = memoryOf(db, set);
+  const known = memory.get();
+  if (known !== undefined) return known;
+  const learning = learn(db, set, null);
+  memory.learn(learning);
   learning.catch(() => {
-    if (sets.get(key) !== learning) return;
-    if (before === undefined) sets.delete(key);
-    else sets.set(key, before);
+    if (memory.get() === learning) memory.forget();
   });
-  const [oldest] = sets.keys();
-  if (sets.size > maxSets && oldest !== undefined) sets.delete(oldest);
+  return learning;
+}
+
+/** Extends what is known. Starts over after a rewrite. A failure keeps what was known. */
+export async function placesNow(db: Queryable, set: RequestSet, known: Places): Promise<Places> {
+  const memory = memoryOf(db, set);
+  const newest = memory.get();
+  if (newest === undefined) return placesOf(db, set);
+  const places = await newest;
+  if (places !== known) return places;
+  const learning = learn(db, set, known);
+  memory.extend(learning);
+  learning.catch(() => {
+    if (memory.get() === learning) memory.extend(newest);
+  });
   return learning;
 }
 
 async function learn(db: Queryable, set: RequestSet, known: Places | null): Promise<Places> {
   const { rewrite, until } = await findHorizon(db);
-  const none = { rewrite, last: null, count: 0, marks: [], learntAt: performance.now() };
+  const none = { rewrite, last: null, count: 0, marks: [] };
   const from = known?.rewrite === rewrite ? known : none;
   const found = await readMarks(db, set, from, until);
   const marks = found.filter(({ place }) => place % step === 0).map(({ createdAt, id }) => ({ createdAt, id }));

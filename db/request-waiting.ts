@@ -1,66 +1,56 @@
 import type { Queryable } from './client.js';
 import { isMany } from './known-many.js';
-import { type Parameters, parameters } from './parameters.js';
+import { type Branches, memoryOfSets } from './known-sets.js';
+import { parameters } from './parameters.js';
 import { countUpToMost } from './request-count.js';
-import { anyOf, newestFirst, type Place, selectKeys, stateNow, unionOf } from './request-places.js';
+import { anyOf, newestFirst, type Place, readStateNow, type StateNow, selectKeys, stateNow, unionOf } from './request-places.js';
 import { at } from './row-types.js';
 import { mostCounted } from './totals.js';
-
-/** Disjoint conditions of `requests r` that change only when `updated_at` does; built anew for each statement. */
-type Conditions = (p: Parameters) => string[];
 
 /** What a caller sees because of its moves, newest first. */
 export interface Waiting {
   keys: readonly Place[];
-  conditions: Conditions;
+  /** They change only when `updated_at` does. */
+  conditions: Branches;
 }
 
 export const noneWait: Waiting = { keys: [], conditions: () => [] };
 
 /** What met a condition, newest first. Changes with an earlier `updated_at` than `since` are all in it. */
-interface Known {
-  rewrite: number;
-  since: number;
+interface Known extends StateNow {
   keys: readonly Place[];
-  readAt: number;
 }
 
 /** More changes than this are not worth following: all is read again. */
 const maxChanges = 2000;
-/** If PostgreSQL's clock was set back, changes are missed, but no longer than this. */
-const keptMs = 600_000;
-const maxConditions = 100;
+/** About 30 MB. */
+const maxKeys = 20 * mostCounted;
 
-const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
+const memoryOf = memoryOfSets<Known>({ maxSize: maxKeys, sizeCalculation: ({ keys }) => keys.length + 1 });
 
 /**
  * The requests that meet a condition, newest first; null if there are more than `mostCounted`. Only what has changed since the last call of
  * this process is read: each move of a request sets its `updated_at`.
  */
-export async function waitingNow(db: Queryable, conditions: Conditions): Promise<Waiting | null> {
-  const kept = knownByDatabase.get(db) ?? new Map<string, Known>();
-  knownByDatabase.set(db, kept);
-  const p = parameters();
-  const key = JSON.stringify([conditions(p), p.values]);
-  const before = kept.get(key);
+export async function waitingNow(db: Queryable, conditions: Branches): Promise<Waiting | null> {
+  const memory = memoryOf(db, conditions);
+  const before = memory.get();
   if (before === undefined && (await isMany(db, conditions))) return null;
-  const isFresh = before !== undefined && performance.now() - before.readAt < keptMs;
-  const known = (isFresh ? await followed(db, conditions, before) : null) ?? (await readAll(db, conditions));
-  kept.delete(key);
+  const after = before === undefined ? null : await followed(db, conditions, before);
+  const known = after ?? (await readAll(db, conditions));
   if (known.keys.length > mostCounted) {
+    memory.forget();
     // Notes that there are many, so that the next calls read none of them.
     await countUpToMost(db, conditions);
     return null;
   }
-  kept.set(key, known);
-  const [oldest] = kept.keys();
-  if (kept.size > maxConditions && oldest !== undefined) kept.delete(oldest);
+  if (after === null) memory.learn(known);
+  else memory.extend(known);
   return { keys: known.keys, conditions };
 }
 
-async function readAll(db: Queryable, conditions: Conditions): Promise<Known> {
-  const [now] = await db.query<{ rewrite: number; since: number }>(stateNow);
-  if (now === undefined) throw new Error('select without a row');
+async function readAll(db: Queryable, conditions: Branches): Promise<Known> {
+  const now = await readStateNow(db);
   const p = parameters();
   const most = `${newestFirst} limit ${p.add(mostCounted + 1)}`;
   const each = conditions(p).map((one) => `${selectKeys(one)} ${most}`);
@@ -69,19 +59,17 @@ async function readAll(db: Queryable, conditions: Conditions): Promise<Known> {
     p.values,
   );
   const keys = rows.map(({ created_at: createdAt, id }) => ({ createdAt, id }));
-  return { ...now, keys, readAt: performance.now() };
+  return { ...now, keys };
 }
 
-interface Change {
-  rewrite: number;
-  since: number;
+interface Change extends StateNow {
   id: string | null;
   createdAt: number;
   waits: boolean;
 }
 
 /** What is known with the changes since; null if all must be read again. */
-async function followed(db: Queryable, conditions: Conditions, before: Known): Promise<Known | null> {
+async function followed(db: Queryable, conditions: Branches, before: Known): Promise<Known | null> {
   const p = parameters();
   const changes = await db.query<Change>(
     `select state.rewrite, state.since, changed.* from (${stateNow}) as state left join (

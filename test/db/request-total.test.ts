@@ -5,7 +5,7 @@ import type { Database } from '../../db/client.js';
 import { openDatabase } from '../../db/open-database.js';
 import { listRequests } from '../../db/request-list.js';
 import type { RequestFilters } from '../../db/request-visibility.js';
-import { mostCounted, totalBy } from '../../db/totals.js';
+import { mostCounted, totalBy, totalCounted } from '../../db/totals.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
@@ -257,9 +257,26 @@ describe('an estimate beside its page', () => {
     ['one more than is counted', 12, { limit: 50, offset: 0 }, 50, { total: 10_001, isEstimate: true }],
     ['what the page reaches', 12, { limit: 50, offset: 20_000 }, 50, { total: 20_050, isEstimate: true }],
     ['the place of the last request', 50_000, { limit: 50, offset: 20_000 }, 7, { total: 20_007, isEstimate: false }],
+    [
+      'the place of the last request, also when few are left',
+      50_000,
+      { limit: 50, offset: 9_000 },
+      7,
+      { total: 9_007, isEstimate: false },
+    ],
     ['no more than was skipped to find none', 50_000, { limit: 50, offset: 20_000 }, 0, { total: 20_000, isEstimate: true }],
     ['the estimate without a page', 50_000.4, { limit: 0, offset: 20_000 }, 0, { total: 50_000, isEstimate: true }],
   ])('is %s', (_what, estimated, page, shown, expected) => {
     expect(totalBy(estimated, page, shown)).toEqual(expected);
+  });
+});
+
+describe('a total that was counted before its page was read', () => {
+  it.each([
+    ['as it was counted', 70, { offset: 50 }, 20, 70],
+    ['never less than the page reaches', 70, { offset: 50 }, 21, 71],
+    ['as it was counted beside a page behind the end', 70, { offset: 90 }, 0, 70],
+  ])('is %s', (_what, counted, page, shown, total) => {
+    expect(totalCounted(counted, page, shown)).toEqual({ total, isEstimate: false });
   });
 });
