@@ -133,5 +133,30 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     await gateway.api.call('POST', `/api/requests/${id}/cancel`, { token: gateway.tokens.alice });
   });
 
+  it('a request whose answer is lost is one request, also when it is sent again after a reload (RQ-32)', async () => {
+    const { page } = await browser.signIn(gateway.api.url, gateway.tokens.alice);
+    await page.goto(`${gateway.api.url}/console/new`);
+    await page.getByLabel('shop/staging').check();
+    await pasteSql(page, 'select 1 as sent_twice');
+    await page.getByLabel('Reason').fill('sent twice');
+    await page.getByLabel('Do not store the result').check();
+    await page.route('**/api/requests', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'Send the request' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.unroute('**/api/requests');
+    await page.reload();
+    await page.locator('.cm-content').getByText('sent_twice').waitFor();
+    expect(await page.getByLabel('Do not store the result').isChecked()).toBe(true);
+    await page.getByRole('button', { name: 'Send the request' }).click();
+    await expect.poll(() => page.url()).toContain('/console/requests/');
+    const made = `select id, no_result_store as "notStored" from requests where reason = 'sent twice'`;
+    const rows = await gateway.api.services.database.query<{ id: string; notStored: boolean }>(made);
+    expect(rows).toEqual([{ id: page.url().split('/').at(-1), notStored: true }]);
+    await gateway.api.call('POST', `/api/requests/${rows[0]?.id}/cancel`, { token: gateway.tokens.alice });
+  });
+
   const paid = async () => (await gateway.database.query(`select 1 from orders ${condition}`)).rowCount;
 });

@@ -7,11 +7,21 @@ export interface Draft {
   sql: string;
   reason: string;
   share: string;
+  require_approval: boolean;
+  no_result_store: boolean;
 }
 
 /** Somebody else may sign in in the same window. */
 const key = () => `svc.draft ${me()}`;
-const none: Draft = { database: '', environment: '', sql: '', reason: '', share: '' };
+const none: Draft = {
+  database: '',
+  environment: '',
+  sql: '',
+  reason: '',
+  share: '',
+  require_approval: false,
+  no_result_store: false,
+};
 
 /** Kept until the window is closed, so that a reload loses nothing; never in localStorage. */
 export function keptDraft(): Draft {
@@ -22,22 +32,43 @@ export function keptDraft(): Draft {
   }
 }
 
-export function keepDraft(draft: Draft): void {
+export const keepDraft = (draft: Draft) => keep(key(), draft);
+
+function keep(name: string, value: unknown): void {
   try {
-    sessionStorage.setItem(key(), JSON.stringify(draft));
+    sessionStorage.setItem(name, JSON.stringify(value));
   } catch {
     // Too large for the browser, and so for a request.
   }
 }
 
-export const dropDraft = () => sessionStorage.removeItem(key());
+export function dropDraft(): void {
+  sessionStorage.removeItem(key());
+  sessionStorage.removeItem(sentKey());
+}
 
-/** The text of an earlier request, to be asked again. */
+const sentKey = () => `svc.sent ${me()}`;
+
+/** The idempotency key of what is about to be sent. The same content has the same one until it is answered, also after a reload: it makes one request (RQ-32). */
+export function keyToSend(content: string): string {
+  try {
+    const [before, key] = JSON.parse(sessionStorage.getItem(sentKey()) ?? '[]') as string[];
+    if (before === content && key !== undefined) return key;
+  } catch {
+    // Not written by this page.
+  }
+  const made = crypto.randomUUID();
+  keep(sentKey(), [content, made]);
+  return made;
+}
+
+/** An earlier request, to be asked again. */
 export async function draftFrom(id: string): Promise<Draft> {
-  const { database, environment, detail, reason, share_with } = await answer(
+  const { database, environment, detail, reason, share_with, require_approval, no_result_store } = await answer(
     api.GET('/api/requests/{id}', { params: { path: { id } } }),
   );
-  return { database, environment, sql: detail, reason: reason ?? '', share: share_with.join(', ') };
+  const share = share_with.join(', ');
+  return { database, environment, sql: detail, reason: reason ?? '', share, require_approval, no_result_store };
 }
 
 /** `alice, group:dba-team` as a list. */

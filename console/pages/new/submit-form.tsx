@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Field } from '../../parts/field.js';
@@ -6,7 +6,7 @@ import { Problem } from '../../parts/problem.js';
 import { Section } from '../../parts/section.js';
 import { Text } from '../../parts/text.js';
 import { may } from '../../state/session.js';
-import { type Draft, dropDraft, sharedWith } from './draft.js';
+import { type Draft, dropDraft, keyToSend, sharedWith } from './draft.js';
 import { Emergency } from './emergency.js';
 
 interface SubmitProps {
@@ -15,22 +15,19 @@ interface SubmitProps {
   preflight: Schema['Preflight'] | null;
 }
 
-interface Flags {
-  require_approval: boolean;
-  no_result_store: boolean;
+/** Not part of the draft: whoever comes back to it says again that it is an emergency. */
+interface Urgency {
   emergency: boolean;
   allow_ddl: boolean;
 }
 
-const noFlags: Flags = { require_approval: false, no_result_store: false, emergency: false, allow_ddl: false };
-
 /** Why, who else may see it, and off it goes. */
 export function SubmitForm({ draft, set, preflight }: SubmitProps) {
-  const [flags, setFlags] = useState(noFlags);
+  const [urgency, setUrgency] = useState<Urgency>({ emergency: false, allow_ddl: false });
   const [confirmed, setConfirmed] = useState('');
-  const { submit, error, isBusy, made } = useSubmit(draft, flags);
+  const { submit, error, isBusy, made } = useSubmit(draft, urgency);
   const { database, environment, sql, reason, share } = draft;
-  const { emergency } = flags;
+  const { emergency } = urgency;
   const pair = `${database}/${environment}`;
   const needsReason = emergency || preflight?.policy.require_reason === true;
   const isConfirmed = !emergency || confirmed === pair;
@@ -47,7 +44,7 @@ export function SubmitForm({ draft, set, preflight }: SubmitProps) {
           <input id={id} aria-describedby={hint} value={share} onInput={(event) => set({ share: event.currentTarget.value })} />
         )}
       </Field>
-      <Options flags={flags} set={setFlags} />
+      <Options draft={draft} set={set} urgency={urgency} setUrgency={setUrgency} />
       {emergency && <Emergency pair={pair} typed={confirmed} onType={setConfirmed} />}
       <Problem error={error} />
       <div class="actions">
@@ -59,22 +56,21 @@ export function SubmitForm({ draft, set, preflight }: SubmitProps) {
   );
 }
 
-/** Sends the request and goes to it, unless there is something to be told first. A second press of the button makes no second request. */
-function useSubmit(draft: Draft, flags: Flags) {
+/** Sends the request and goes to it, unless there is something to be told first. What is sent again unchanged makes no second request. */
+function useSubmit(draft: Draft, urgency: Urgency) {
   const { route } = useLocation();
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setIsBusy] = useState(false);
   const [made, setMade] = useState<Schema['CreatedRequest'] | null>(null);
-  const content = JSON.stringify([draft, flags]);
-  const idempotency_key = useMemo(() => crypto.randomUUID(), [content]);
   const submit = async (event: Event) => {
     event.preventDefault();
     setIsBusy(true);
     setError(null);
-    const { database, environment, sql, reason, share } = draft;
+    const { sql, reason, share, ...asDrafted } = draft;
     try {
       const said = reason.trim() === '' ? {} : { reason };
-      const body = { database, environment, detail: sql, ...said, share_with: sharedWith(share), idempotency_key, ...flags };
+      const asked = { ...asDrafted, detail: sql, ...said, share_with: sharedWith(share), ...urgency };
+      const body = { ...asked, idempotency_key: keyToSend(JSON.stringify(asked)) };
       const created = await answer<Schema['CreatedRequest']>(api.POST('/api/requests', { body }));
       dropDraft();
       if (created.warnings === undefined) route(`/console/requests/${created.id}`);
@@ -104,34 +100,48 @@ function Reason({ text, isNeeded, onType }: { text: string; isNeeded: boolean; o
   );
 }
 
+interface OptionsProps extends Pick<SubmitProps, 'draft' | 'set'> {
+  urgency: Urgency;
+  setUrgency: (urgency: Urgency) => void;
+}
+
 /** Those that the caller may set. */
-function Options(shared: { flags: Flags; set: (flags: Flags) => void }) {
+function Options({ draft, set, urgency, setUrgency }: OptionsProps) {
   return (
     <fieldset class="checks column">
       <legend class="hidden">Options</legend>
-      <Flag name="require_approval" text="Ask for an approval, whatever the risk" {...shared} />
-      <Flag name="no_result_store" text="Do not store the result, only hand it to who waits for it" {...shared} />
+      <Flag
+        text="Ask for an approval, whatever the risk"
+        isOn={draft.require_approval}
+        onSet={(isOn) => set({ require_approval: isOn })}
+      />
+      <Flag
+        text="Do not store the result, only hand it to who waits for it"
+        isOn={draft.no_result_store}
+        onSet={(isOn) => set({ no_result_store: isOn })}
+      />
       {['request.break_glass_query', 'request.break_glass_dml'].some(may) && (
-        <Flag name="emergency" text="Emergency: run it at once, without approval" {...shared} />
+        <Flag
+          text="Emergency: run it at once, without approval"
+          isOn={urgency.emergency}
+          onSet={(isOn) => setUrgency({ ...urgency, emergency: isOn })}
+        />
       )}
-      {shared.flags.emergency && may('request.break_glass_ddl') && (
-        <Flag name="allow_ddl" text="Allow changes of the schema that the review blocks" {...shared} />
+      {urgency.emergency && may('request.break_glass_ddl') && (
+        <Flag
+          text="Allow changes of the schema that the review blocks"
+          isOn={urgency.allow_ddl}
+          onSet={(isOn) => setUrgency({ ...urgency, allow_ddl: isOn })}
+        />
       )}
     </fieldset>
   );
 }
 
-interface FlagProps {
-  name: keyof Flags;
-  text: string;
-  flags: Flags;
-  set: (flags: Flags) => void;
-}
-
-function Flag({ name, text, flags, set }: FlagProps) {
+function Flag({ text, isOn, onSet }: { text: string; isOn: boolean; onSet: (isOn: boolean) => void }) {
   return (
     <label>
-      <input type="checkbox" checked={flags[name]} onChange={(event) => set({ ...flags, [name]: event.currentTarget.checked })} />
+      <input type="checkbox" checked={isOn} onChange={(event) => onSet(event.currentTarget.checked)} />
       {text}
     </label>
   );
