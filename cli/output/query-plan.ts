@@ -1,6 +1,8 @@
 import { isPermissionError } from '../../domain/plan-error.js';
+import { withCommas } from '../../lib/counts.js';
 import { databaseError } from '../../lib/database-error.js';
 import type { JsonText } from '../../lib/json/read.js';
+import { changesIn } from '../../lib/plan-changes.js';
 import { visible } from '../../lib/visible.js';
 import { count } from './numbers.js';
 import type { Style } from './style.js';
@@ -46,12 +48,12 @@ function worded(error: string, sql: string): string {
   return visible(hint === null ? message : `${message}. ${hint}`);
 }
 
-/** How many rows the plan expects a statement to read or change. PostgreSQL tells the rows of a change at the node below it. */
+/** How many rows the plan expects a statement to change or, if it changes none, to read. */
 export function changedRows(impact: JsonText | undefined): string {
   if (impact?.get('status')?.string() !== 'completed') return '';
-  const top = impact.get('explain_plan')?.items()[0]?.get('Plan');
-  const below = top?.get('Node Type')?.string() === 'ModifyTable' ? top.get('Plans')?.items()[0] : undefined;
-  const rows = below === undefined ? rowsOf(impact, 'estimated_rows') : rowsOf(below, 'Plan Rows');
+  const changes = changesIn(JSON.parse(impact.get('explain_plan')?.text ?? 'null'));
+  const rows =
+    changes === null ? rowsOf(impact, 'estimated_rows') : changes.rows === null ? '' : rowsText(withCommas(changes.rows));
   return rows === '' ? '' : `about ${rows}, by the plan`;
 }
 
@@ -120,5 +122,7 @@ const after = (rows: string) => (rows === '' ? '' : `, ${rows}`);
 /** Omits 0: PostgreSQL reports 0 for every write that returns no rows, whatever it changes. */
 function rowsOf(node: JsonText, key: string): string {
   const rows = count(node.get(key));
-  return rows === '' || rows === '0' ? '' : `${rows} ${rows === '1' ? 'row' : 'rows'}`;
+  return rows === '' || rows === '0' ? '' : rowsText(rows);
 }
+
+const rowsText = (count: string) => `${count} ${count === '1' ? 'row' : 'rows'}`;

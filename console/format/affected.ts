@@ -51,12 +51,16 @@ export function rowsExpected({
   context,
   max_affected_rows,
   operation,
-}: Pick<Schema['Request'], 'context' | 'max_affected_rows' | 'operation'>): RowsExpected {
+  detail,
+}: Pick<Schema['Request'], 'context' | 'max_affected_rows' | 'operation' | 'detail'>): RowsExpected {
   if (operation.startsWith('migrate_')) return { text: '–', source: 'a migration' };
   const plans = context.explain ?? [];
   const counts = plans.map(({ plan }) => changedRows(plan)).filter((rows) => rows !== null);
-  if (counts.length > 0)
-    return { text: `about ${withCommas(counts.reduce((sum, rows) => sum + rows, 0))}`, source: 'by the plan' };
+  if (counts.length > 0) {
+    const sum = withCommas(counts.reduce((sum, rows) => sum + rows, 0));
+    if (counts.length === plans.length && isAllOf(detail, plans)) return { text: `about ${sum}`, source: 'by the plan' };
+    return { text: `${sum} and more`, source: 'some of its statements have no plan' };
+  }
   if (max_affected_rows !== null) return { text: `at most ${withCommas(max_affected_rows)}`, source: 'or it is rolled back' };
   if (context.explain_enabled && context.status === 'collecting') return { text: '…', source: 'waiting for an agent to plan it' };
   const largest = Math.max(-1, ...affectedTables(context).map(({ rows }) => rows ?? -1));
@@ -65,6 +69,19 @@ export function rowsExpected({
     text: 'not known',
     source: plans.length > 0 ? 'there is no plan' : 'no plan, and the tables are not known',
   };
+}
+
+/** Whether the text has nothing besides these statements. What cannot be planned, such as TRUNCATE, is not among them. */
+function isAllOf(text: string, statements: readonly { sql: string }[]): boolean {
+  let at = 0;
+  const rest: string[] = [];
+  for (const { sql } of statements) {
+    const found = text.indexOf(sql, at);
+    if (found < 0) return false;
+    rest.push(text.slice(at, found));
+    at = found + sql.length;
+  }
+  return /^[;\s]*$/.test([...rest, text.slice(at)].join(''));
 }
 
 /** How many findings block and warn, in words; null when there are none. */

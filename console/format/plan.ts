@@ -1,4 +1,5 @@
 import { withCommas } from '../../lib/counts.js';
+import { changesIn } from '../../lib/plan-changes.js';
 
 /** A step of a plan: PostgreSQL's nodes and MySQL's tables, as `svc` words them (CL-30). */
 export interface PlanNode {
@@ -29,11 +30,10 @@ export function planTree(plan: unknown): PlanNode[] {
   return visit(plan, 0);
 }
 
-/** How many rows the plan expects to be read or changed. PostgreSQL tells the rows of a change at the node below it. */
+/** How many rows the plan expects to be changed or, if it changes none, to be read. */
 export function changedRows(plan: unknown): number | null {
-  const [top] = planTree(plan);
-  if (top === undefined) return null;
-  return top.what === 'ModifyTable' ? (top.parts[0]?.rows ?? null) : top.rows;
+  const changes = changesIn(plan);
+  return changes === null ? (planTree(plan)[0]?.rows ?? null) : changes.rows;
 }
 
 type Members = Record<string, unknown>;

@@ -142,12 +142,21 @@ test('the rows that are expected come from the plan, else from the bound or the 
       },
     },
   ];
-  const request = (change: object, max: number | null = null) => ({
+  const request = (change: object, max: number | null = null, detail = 'x') => ({
     context: contextOf(change),
     max_affected_rows: max,
     operation: 'execute_dml' as const,
+    detail,
   });
   expect(rowsExpected(request({ explain: [{ sql: 'x', plan }] }))).toEqual({ text: 'about 4,000', source: 'by the plan' });
+  const [x, y] = [
+    { sql: 'x', plan },
+    { sql: 'y', plan: null, error: 'permission denied' },
+  ];
+  expect(rowsExpected(request({ explain: [x, { ...x, sql: 'y' }] }, null, ' x;\ny; '))).toMatchObject({ text: 'about 8,000' });
+  const more = { text: '4,000 and more', source: 'some of its statements have no plan' };
+  expect(rowsExpected(request({ explain: [x, y] }, null, 'x; y'))).toEqual(more);
+  expect(rowsExpected(request({ explain: [x] }, null, 'x; truncate orders'))).toEqual(more);
   expect(rowsExpected(request({}, 10))).toMatchObject({ text: 'at most 10' });
   expect(rowsExpected(request({ status: 'collecting' }))).toMatchObject({ source: 'waiting for an agent to plan it' });
   expect(rowsExpected(request({ tables: [{ schema_name: 'public', name: 'orders', estimated_rows: 12034 }] }))).toMatchObject({

@@ -34,7 +34,7 @@ const verdicts = {
 
 function Whole({ found, sql }: { found: Found; sql: string }) {
   const { status, classification, risk, risk_assessment, impact, policy, warnings = [], fix_hints } = found;
-  const rows = impact.status === 'completed' ? (changedRows(impact.explain_plan) ?? impact.estimated_rows ?? null) : null;
+  const rows = impact.status === 'completed' ? changedRows(impact.explain_plan) : null;
   const factors = (risk_assessment.factors as Factor[]).map(factorText).join(', ');
   return (
     <>
