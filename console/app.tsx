@@ -13,14 +13,14 @@ import { RequestPage } from './pages/request/request.js';
 import { Requests } from './pages/requests.js';
 import { SignIn } from './pages/sign-in.js';
 import { Webhooks } from './pages/webhooks.js';
-import { session } from './state/session.js';
+import { me, session } from './state/session.js';
 
-/** Each page has its own address, which can be sent to a colleague. */
+/** Each page has its own address, which can be sent to a colleague. Nothing of it is left when another user is signed in. */
 export function App() {
   if (session.value === undefined) return <Banner />;
   if (session.value === null) return <SignIn />;
   return (
-    <LocationProvider scope="/console">
+    <LocationProvider scope="/console" key={me()}>
       <Frame>
         <Router>
           <Route path="/console" component={Inbox} />

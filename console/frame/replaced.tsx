@@ -1,6 +1,6 @@
 import { me, replaced } from '../state/session.js';
 
-/** Warns somebody whom a link has signed in as another user. */
+/** Warns somebody whom a link, or another tab, has signed in as another user. */
 export function Replaced() {
   const before = replaced.value;
   const close = () => {
@@ -10,7 +10,7 @@ export function Replaced() {
     <div class="banner" role="status">
       {before !== null && (
         <p>
-          This link has signed you in as <strong>{me()}</strong>. Before, you were {before}.{' '}
+          You are now signed in as <strong>{me()}</strong>, by a link or in another tab. Before, you were {before}.{' '}
           <button type="button" class="small" onClick={close}>
             Understood
           </button>

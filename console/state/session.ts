@@ -24,7 +24,7 @@ export const endedWhy = signal<string | null>(null);
 
 const path = '/api/console/session';
 
-/** Who was signed in before a link signed in somebody else: anybody can send a link of their own. */
+/** Who was signed in before a link or another tab signed in somebody else: anybody can send a link of their own. */
 export const replaced = signal<string | null>(null);
 
 /** The one-time code of the address, until the server has said yes or no to it. */
@@ -44,6 +44,7 @@ export async function begin(): Promise<void> {
       endedWhy.value = 'This link was used already, or it is older than a minute. Ask for a new one, or sign in with a token.';
     });
     code = null;
+    tabs.postMessage('changed');
   }
   await look();
   if (before !== null && session.value && before !== me()) replaced.value = before;
@@ -59,8 +60,18 @@ async function look(): Promise<void> {
 /** Reads the session and its rights again. An answer that arrives after sign-out is dropped. */
 export async function lookAgain(): Promise<void> {
   const now = await found();
-  if (session.peek() && JSON.stringify(now) !== JSON.stringify(session.peek())) session.value = now;
+  const last = session.peek();
+  if (!last || JSON.stringify(now) === JSON.stringify(last)) return;
+  if (now !== null && now.subject_id !== last.subject_id) replaced.value = last.subject_id;
+  session.value = now;
 }
+
+/** The tabs of a browser share its session: each tells the others when it has changed it. */
+const tabs = new BroadcastChannel('svc.session');
+tabs.onmessage = ({ data }: MessageEvent<'changed' | 'signed out'>) => {
+  if (data === 'signed out') signedOut();
+  else void lookAgain().catch(() => undefined);
+};
 
 async function found(): Promise<Session | null> {
   try {
@@ -75,13 +86,19 @@ async function found(): Promise<Session | null> {
 
 export async function signIn(token: string): Promise<void> {
   await call('POST', path, { token });
+  tabs.postMessage('changed');
   await look();
 }
 
 export async function signOut(): Promise<void> {
   await call('DELETE', path);
-  sessionStorage.clear();
+  tabs.postMessage('signed out');
+  signedOut();
+}
+
+function signedOut(): void {
   session.value = null;
+  sessionStorage.clear();
   replaced.value = null;
   endedWhy.value = 'You are signed out.';
 }

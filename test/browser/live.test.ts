@@ -97,7 +97,7 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
   });
 
-  it('tells when a link has signed in somebody else than who was there', async () => {
+  it('tells each tab when a link has signed in somebody else than who was there (CO-33), and when they signed out', async () => {
     const { page } = await browser.signIn(api.url, tokens.bob);
     const openLink = async (token: string) => {
       const { body } = await api.call('POST', '/api/console/code', { token });
@@ -106,11 +106,21 @@ describe.skipIf(browser === null)('a page that stays open', () => {
       await page.getByRole('heading', { name: 'Inbox' }).waitFor();
     };
     await openLink(tokens.bob);
-    expect(await page.getByText('This link has signed you in').count()).toBe(0);
+    const told = (at: Page) => at.getByText('You are now signed in as mallory');
+    expect(await told(page).count()).toBe(0);
+    const other = await page.context().newPage();
+    await other.goto(`${api.url}/console/new`);
+    await other.getByLabel('Reason').fill('of bob');
     await openLink(tokens.mallory);
-    await page.getByText('This link has signed you in as mallory. Before, you were bob.').waitFor();
+    await page.getByText('You are now signed in as mallory, by a link or in another tab. Before, you were bob.').waitFor();
     await page.getByRole('button', { name: 'Understood' }).click();
-    await page.getByText('This link has signed you in').waitFor({ state: 'detached' });
+    await told(page).waitFor({ state: 'detached' });
+    // The other tab has the same session: it must not go on as if it were bob's.
+    await told(other).waitFor();
+    expect(await other.getByLabel('Reason').inputValue()).toBe('');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByLabel('API token').waitFor();
+    expect(await other.evaluate('sessionStorage.length')).toBe(0);
   });
 
   it('takes single letters for keys unless they are switched off, which the browser remembers (WCAG 2.1.4)', async () => {
