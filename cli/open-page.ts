@@ -19,9 +19,12 @@ const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 };
 
+/** Whether the person came by SSH. */
+export const isRemote = (environment: Record<string, string | undefined>): boolean =>
+  Boolean(environment.SSH_CONNECTION || environment.SSH_TTY);
+
 /** Whether a page that is opened here is likely to be seen (CL-41). */
 export function hasBrowser(environment: Record<string, string | undefined>, platform: NodeJS.Platform): boolean {
-  const isRemote = Boolean(environment.SSH_CONNECTION || environment.SSH_TTY);
-  if (platform === 'darwin' || platform === 'win32') return !isRemote;
+  if (platform === 'darwin' || platform === 'win32') return !isRemote(environment);
   return Boolean(environment.BROWSER || environment.DISPLAY || environment.WAYLAND_DISPLAY);
 }

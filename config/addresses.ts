@@ -7,8 +7,8 @@ const PRIVATE = blockList([
   '::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
 ]);
 
-/** Link-local and metadata addresses: refused always (NT-44). */
-const NEVER = blockList(['169.254.0.0/16 fe80::/10 fd00:ec2::254/128']);
+/** Link-local and metadata addresses, also as they are written behind NAT64: refused always (NT-44). */
+const NEVER = blockList(['169.254.0.0/16 fe80::/10 fd00:ec2::254/128 ::a9fe:0/112 64:ff9b::a9fe:0/112 64:ff9b:1::a9fe:0/112']);
 
 /** Whether a host is on this machine or the local network. Only its spelling decides: no name is looked up. */
 export function isPrivateHost(host: string): boolean {

@@ -115,7 +115,7 @@ const event = z.object({
   outcome: z.string(),
   created_at: z.string(),
   request_id: z.string().nullish(),
-  database: z.string().nullish(),
+  database_name: z.string().nullish(),
   environment: z.string().nullish(),
   operation: z.string().nullish(),
 });

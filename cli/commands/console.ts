@@ -2,7 +2,7 @@ import { consoleUrl } from '../../domain/request/link.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
-import { hasBrowser, openPage } from '../open-page.js';
+import { hasBrowser, isRemote, openPage } from '../open-page.js';
 import type { Answer } from '../output/output.js';
 
 /** `svc console` (CL-55): opens the web console signed in, by a code that is good once and for a minute (CO-33). */
@@ -13,8 +13,10 @@ export async function openConsole(context: Context, _: readonly string[], option
   const code = made.get('code')?.string() ?? null;
   if (code === null) throw failure('server_error', `${what}: the server gave no code`);
   const link = `${page}#code=${encodeURIComponent(code)}`;
-  const opens = options.browser !== false && hasBrowser(terminal.environment, process.platform);
-  const isOpen = opens && (await openPage(link, terminal.environment));
+  const { environment } = terminal;
+  // While the browser starts, the list of processes shows the link to other users of the machine. Who comes by SSH often shares it.
+  const opens = options.browser !== false && !isRemote(environment) && hasBrowser(environment, process.platform);
+  const isOpen = opens && (await openPage(link, environment));
   const expiresAt = made.get('expires_at')?.string() ?? null;
   return {
     data: JSON.stringify({ page, opened: isOpen, link: isOpen ? null : link, expires_at: expiresAt }),

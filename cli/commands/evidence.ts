@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { type Anchor, readAnchor } from '../../domain/evidence/anchor.js';
@@ -10,6 +9,7 @@ import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import { readTextFile } from '../read-input.js';
 import { resolveRequestId } from '../request-id.js';
+import { writeWhole } from '../whole-file.js';
 
 /** `svc evidence get`: writes the document byte for byte as the server signed it. */
 export async function getEvidence(
@@ -22,7 +22,7 @@ export async function getEvidence(
   const reply = await context.client().call({ method: 'GET', path: ['api', 'requests', id, 'evidence'], query });
   const file = resolve(context.terminal.directory, output);
   try {
-    writeFileSync(file, reply.text, { flag: 'wx' });
+    writeWhole(file, reply.text, { replaces: false });
   } catch (error) {
     throw failure('usage', `${context.what}: ${file} cannot be written (${codeOf(error)})`);
   }

@@ -1,5 +1,4 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type SigningKey, signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { parseLicenseKey, signLicense } from '../../crypto/license-key.js';
@@ -12,6 +11,7 @@ import type { Answer } from '../output/output.js';
 import type { Style } from '../output/style.js';
 import { readInput, readTextFile } from '../read-input.js';
 import { parseWhen } from '../when.js';
+import { writeWhole } from '../whole-file.js';
 
 /** `svc license keygen` (CL-50). The private key is PKCS #8 in PEM, which openssl reads too. */
 export async function makeLicenseKey(
@@ -30,19 +30,13 @@ export async function makeLicenseKey(
   };
 }
 
-/** Writes the whole file or none, readable by its owner only. */
 function writePrivate(context: Context, path: string, content: string | Buffer, force: boolean): void {
-  const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`;
   try {
-    writeFileSync(temporary, content, { flag: 'wx', mode: 0o600, flush: true });
-    if (force) renameSync(temporary, path);
-    else linkSync(temporary, path);
+    writeWhole(path, content, { replaces: force });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw failure('usage', `${context.what}: ${path} already exists`, { hint: '--force writes over it' });
     throw failure('usage', `${context.what}: ${path} cannot be written (${code ?? 'unknown reason'})`);
-  } finally {
-    rmSync(temporary, { force: true });
   }
 }
 

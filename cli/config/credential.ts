@@ -62,7 +62,7 @@ function readTokenFile(credential: Credential, isFound: boolean, warn: (text: st
   }
 }
 
-function isBelow(folder: string, path: string): boolean {
+export function isBelow(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

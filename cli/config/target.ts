@@ -1,7 +1,9 @@
-import { resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { failure } from '../failure.js';
 import type { GlobalOptions } from '../options.js';
 import { type ResultFormat, resultFormats } from '../output/result-format.js';
+import { isBelow } from './credential.js';
 import type { Layers } from './layers.js';
 
 /** The database of CL-09; `config_error` when there is none or `[databases]` does not list it. */
@@ -33,10 +35,22 @@ export function defaultResultFormat(layers: Layers): ResultFormat {
   return format;
 }
 
-/** The folder where results are kept (CL-17), or null. */
+/** The folder where results are kept (CL-17), or null. A file that was found may name one below its own folder only: a stranger may have written it (HD-60). */
 export function resultsDirectory(layers: Layers): string | null {
   const value = layers.find('results.dir');
-  return value ? resolve(value.directory, value.text) : null;
+  if (!value) return null;
+  const directory = resolve(value.directory, value.text);
+  if (layers.found !== null && value.layer === 'project' && !isBelow(realpathSync(value.directory), whereItLies(directory)))
+    throw failure('config_error', `${value.where}: ${directory} is outside the folder of the file that names it`, {
+      hint: 'choose a folder below it, or set results.dir in your own config.toml',
+    });
+  return directory;
+}
+
+/** The path without symbolic links, as far as it exists. */
+function whereItLies(path: string): string {
+  if (existsSync(path) || dirname(path) === path) return realpathSync(path);
+  return join(whereItLies(dirname(path)), basename(path));
 }
 
 /**

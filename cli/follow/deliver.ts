@@ -1,4 +1,4 @@
-import { accessSync, chmodSync, constants, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { compactJson, type JsonText, readJson } from '../../lib/json/read.js';
 import { viewResult } from '../../lib/result-view.js';
@@ -10,6 +10,7 @@ import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { createStyle, type Style } from '../output/style.js';
+import { writeWhole } from '../whole-file.js';
 import type { Followed } from './outcome.js';
 
 export interface DeliveryOptions {
@@ -103,21 +104,9 @@ function withSteps(context: Context, error: CommandFailure, options: DeliveryOpt
   return shown;
 }
 
-/** Replaces a file in one step: writes a temporary file beside it, then renames; mode 0600 (CL-17). */
-export function replaceFile(path: string, text: string): void {
-  const temporary = `${path}.${process.pid}.tmp`;
-  try {
-    writeFileSync(temporary, text, { mode: 0o600, flag: 'wx' });
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-}
-
 function writeOutput(what: string, path: string, text: string): void {
   try {
-    replaceFile(path, text);
+    writeWhole(path, text, { replaces: true });
   } catch (error) {
     throw failure('internal_error', `${what}: the statement ran, but ${path} could not be written (${reasonOf(error)})`);
   }
@@ -125,16 +114,14 @@ function writeOutput(what: string, path: string, text: string): void {
 
 /** `[results] dir`: a failure is only a warning, because the result is printed anyway. */
 function keepCopy(context: Context, id: string, envelope: string): void {
-  const directory = resultsDirectory(context.layers());
-  if (directory === null) return;
-  const path = resolve(directory, `${id}.json`);
-  if (dirname(path) !== resolve(directory)) return;
   try {
+    const directory = resultsDirectory(context.layers());
+    if (directory === null) return;
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    chmodSync(directory, 0o700);
-    replaceFile(path, envelope);
+    writeWhole(resolve(directory, `${id}.json`), envelope, { replaces: true });
   } catch (error) {
-    context.output.warn(`the result was not kept in ${directory} (${reasonOf(error)})`);
+    const why = error instanceof CommandFailure ? error.message : reasonOf(error);
+    context.output.warn(`the result was not kept in the folder of results.dir (${why})`);
   }
 }
 

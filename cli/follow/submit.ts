@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonText } from '../../lib/json/read.js';
+import { isUuid } from '../../lib/uuid.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { warnOf } from '../output/warnings.js';
@@ -44,7 +45,8 @@ export async function submit(context: Context, content: Content, options: Submit
   const created = await create(context, { ...content, ...bodyOf(options) }, options);
   const id = created.get('id')?.string();
   const status = created.get('status')?.string();
-  if (id == null || status == null) throw failure('server_error', `${context.what}: the server's answer has no request id`);
+  if (id == null || !isUuid(id) || status == null)
+    throw failure('server_error', `${context.what}: the server's answer has no request id`);
   const approvers = created.get('approvers')?.items() ?? [];
   const waits = options.wait === true;
   const task = {

@@ -24,7 +24,7 @@ export function createModal(pairs: readonly Pair[]): Modal {
         'Database and environment',
         offered.map((name) => option(name, name)),
       ),
-      ...(more === 0 ? [] : [note(`These are the first ${offered.length}. For ${more} more use svc request create.`)]),
+      ...(more === 0 ? [] : [note(`These are the first ${offered.length}. For ${more} more use svc execute.`)]),
       textInput('sql', 'SQL', { optional: false, maxLength: longestSql }),
       textInput('reason', 'Reason', { optional: true, maxLength: noteLength }),
     ],

@@ -33,8 +33,14 @@ describe.skipIf(process.platform !== 'linux')('svc console (CL-55, CO-33)', () =
     });
   });
 
-  it('prints the link where no browser would be seen, where none starts, and with --no-browser', async () => {
-    for (const [more, ...argv] of [[{ DISPLAY: '' }], [{ PATH: '/nonexistent' }], [{}, '--no-browser']] as const) {
+  it('prints the link where no browser would be seen, over SSH, where none starts, and with --no-browser', async () => {
+    const noBrowser = [
+      [{ DISPLAY: '' }],
+      [{ SSH_CONNECTION: '::1 50000 ::1 22' }],
+      [{ PATH: '/nonexistent' }],
+      [{}, '--no-browser'],
+    ] as const;
+    for (const [more, ...argv] of noBrowser) {
       const { code: exit, stdout, stderr } = await run(more, ...argv);
       expect([exit, stdout]).toEqual([0, `${api.url}/console/#code=${code}\n`]);
       expect(stderr).toContain('it signs you in once, within a minute');

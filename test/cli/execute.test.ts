@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -359,6 +359,25 @@ describe('execute', () => {
     const failed = await runSvc(['execute', 'SELECT 1', '--json'], options);
     expect(failed.code).toBe(0);
     expect(JSON.parse(failed.stdout).warnings).toHaveLength(1);
+  });
+
+  it('keeps nothing where a project file that was found leads out of its folder, also by a link (HD-60)', async () => {
+    runsAtOnce(api, twoRows);
+    const outside = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+    const directory = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+    symlinkSync(outside, join(directory, 'link'));
+    for (const dir of [outside, '..', '.', 'link/deep']) {
+      writeFileSync(join(directory, 'svc.toml'), `[results]\ndir = "${dir}"\n`);
+      const ran = await runSvc(['execute', 'SELECT 1', '--json'], { environment: login(api.url), directory });
+      expect([ran.code, JSON.parse(ran.stdout).warnings]).toEqual([
+        0,
+        [expect.stringContaining('is outside the folder of the file')],
+      ]);
+    }
+    expect([...readdirSync(outside), ...readdirSync(directory)].sort()).toEqual(['link', 'svc.toml']);
+    const named = ['execute', 'SELECT 1', '--config', join(directory, 'svc.toml')];
+    expect((await runSvc(named, { environment: login(api.url), directory })).code).toBe(0);
+    expect(readdirSync(join(outside, 'deep'))).toEqual([`${requestId}.json`]);
   });
 
   it('warns of a result that was cut and says why (CL-16)', async () => {

@@ -45,7 +45,13 @@ const inside = [
   ...['[fe80::1]', '[fec0::1]', '[ff02::1]', 'localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'ⓛocalhost'],
 ];
 const never = ['169.254.169.254', '2852039166', '0xa9fea9fe', '169.254.1', '[::ffff:169.254.169.254]', '[fe80::1]', '[febf::1]'];
-const metadata = ['[fd00:ec2::254]', '[fd00:0ec2:0:0:0:0:0:254]'];
+const metadata = [
+  '[fd00:ec2::254]',
+  '[fd00:0ec2:0:0:0:0:0:254]',
+  '[64:ff9b::169.254.169.254]',
+  '[64:ff9b:1::a9fe:a9fe]',
+  '[::a9fe:a9fe]',
+];
 
 describe('a host in the URL (NT-41, NT-44)', () => {
   it('is refused when it is inside, however it is written, and nobody is asked for it', async () => {
