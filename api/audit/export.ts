@@ -21,6 +21,8 @@ export interface ExportCall {
   /** Those that let the caller read. */
   roles: readonly EffectiveRole[];
   filters: AuditFilters;
+  /** Whether the caller may still read, or throws why not. */
+  mayGoOn: () => Promise<boolean>;
 }
 
 /** The most exports at a time. A slow reader keeps its place for as long as it takes something each minute. */
@@ -74,6 +76,8 @@ async function* exported(services: Services, call: ExportCall, { signer, span, t
   try {
     if (form.header !== '') yield form.header;
     for await (const events of exportPages(database, span, call)) {
+      // A slow reader may take hours, and the right to read may end before.
+      if (!(await outsideCall(call.mayGoOn))) throw new Error('the right to read the log has ended');
       if (!(await areInTree(database, tree, events))) throw new Error(`events from seq ${events[0]?.seq} on are not in the log`);
       // Counted before they are sent: what a caller may have received is audited, even if the connection breaks.
       sent.first ??= events[0] ?? null;

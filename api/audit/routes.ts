@@ -90,8 +90,10 @@ export const auditRoutes: Route[] = [
     response: z.string(),
     mediaTypes: ['application/x-ndjson', 'text/csv'],
     errors: ['validation.failed', 'auth.forbidden'],
-    handle: ({ caller, actor, query: { format, ...filters } }, services) =>
-      exportLog(services, { actor, format, roles: readingRoles(caller), filters }),
+    handle({ caller, actor, recheck, query: { format, ...filters } }, services) {
+      const mayGoOn = async () => readingRoles(await recheck()).length > 0;
+      return exportLog(services, { actor, format, roles: readingRoles(caller), filters, mayGoOn });
+    },
   }),
   route({
     operationId: 'verifyAuditLog',

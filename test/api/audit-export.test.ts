@@ -287,6 +287,25 @@ describe('a long export', () => {
     await vi.waitFor(async () => expect(await exports()).toBeGreaterThanOrEqual(before + 5), patient);
   });
 
+  it.each([
+    ['the token is revoked', (user: string) => `update tokens set revoked_at = now() where subject_id = '${user}'`],
+    ['the user is suspended', (user: string) => `update users set status = 'suspended' where id = '${user}'`],
+    ['the role is gone', (user: string) => `update users set roles = '{requester}' where id = '${user}'`],
+  ])('breaks off without a manifest when %s in between', async (what, end) => {
+    const user = `reader-${what.replaceAll(' ', '-')}`;
+    const token = await api.createUser(user, { roles: ['admin'] });
+    const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers: { authorization: `Bearer ${token}` } });
+    const reader = answer.body!.getReader();
+    let text = new TextDecoder().decode((await reader.read()).value);
+    await tamper(api, end(user));
+    const rest = async () => {
+      for (let part = await reader.read(); !part.done; part = await reader.read()) text += new TextDecoder().decode(part.value);
+    };
+    await expect(rest()).rejects.toThrow();
+    expect(text).not.toContain('manifest');
+    expect(text.split('\n').length).toBeLessThan(many);
+  });
+
   it('breaks off without a manifest when the database goes away in between, and the log says so', async () => {
     const { database } = api.services;
     const original = database.query;
