@@ -1,7 +1,8 @@
 import type { Queryable } from './client.js';
-import { type Branches, memoryOfSets } from './known-sets.js';
+import { memoryOfSets } from './known-sets.js';
 import { parameters } from './parameters.js';
-import { anyOf, type StateNow, stateNow } from './request-places.js';
+import { anyOf, type Branches } from './request-branch.js';
+import { type StateNow, stateNow } from './request-places.js';
 import { at } from './row-types.js';
 import { mostCounted } from './totals.js';
 

@@ -1,9 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Queryable } from './client.js';
-import { type Parameters, parameters } from './parameters.js';
-
-/** Disjoint conditions of `requests r`, built anew for each statement. A set of requests is their union. */
-export type Branches = (p: Parameters) => string[];
+import { parameters } from './parameters.js';
+import type { Branches } from './request-branch.js';
 
 /** If PostgreSQL's clock was set back, changes are missed, but no longer than this. */
 const keptMs = 600_000;

@@ -1,17 +1,8 @@
 import type { Queryable } from './client.js';
 import { memoryOfSets } from './known-sets.js';
 import { type Parameters, parameters } from './parameters.js';
-import {
-  compared,
-  type Place,
-  type Places,
-  placesNow,
-  placesOf,
-  type RequestSet,
-  stateNow,
-  step,
-  unionOf,
-} from './request-places.js';
+import { unionOf } from './request-branch.js';
+import { compared, type Place, type Places, placesNow, placesOf, type RequestSet, stateNow, step } from './request-places.js';
 import { isNewer } from './request-waiting.js';
 import { at } from './row-types.js';
 
@@ -153,7 +144,7 @@ async function countBlocks(db: Queryable, set: RequestSet, { status, marks, bloc
     ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
   );
   const within = `r.status = ${p.add(status)} and (r.created_at, r.id) > (b.c0, b.i0) and (r.created_at, r.id) <= (b.c1, b.i1)`;
-  const keys = unionOf(set(p).map((branch) => `select 1 from requests r where ${branch} and ${within}`));
+  const keys = unionOf(set(p).map((branch) => `select 1 from requests r where ${branch.where} and ${within}`));
   const rows = await db.query<{ block: number; count: number }>(
     `select b.block, counted.count from unnest(${[column('int', blocks), ...from, ...to].join(', ')}) as b (block, c0, i0, c1, i1)
        cross join lateral (select count(*) as count from (${keys}) as keys) as counted`,

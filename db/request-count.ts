@@ -1,8 +1,8 @@
 import type { Queryable } from './client.js';
 import { isMany, noteMany } from './known-many.js';
-import type { Branches } from './known-sets.js';
 import { parameters } from './parameters.js';
-import { newestFirst, readStateNow, selectKeys, unionOf } from './request-places.js';
+import { type Branches, newestFirst, selectKeys, unionOf } from './request-branch.js';
+import { readStateNow } from './request-places.js';
 import { mostCounted } from './totals.js';
 
 /** So many of a set are counted: more than is told one by one, so that it takes a while until the set may have fewer. */

@@ -1,12 +1,12 @@
 import type { Caller } from '../domain/caller.js';
 import type { Queryable } from './client.js';
 import { isMany } from './known-many.js';
-import type { Branches } from './known-sets.js';
 import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
+import { type Branch, type Branches, narrowed, newestFirst, selectKeys, unionOf } from './request-branch.js';
 import { countUpToMost, estimate } from './request-count.js';
 import { columns, fromNewest, type ListedRequest, type Page, readPage, type Start, type Wanted } from './request-page.js';
-import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
+import { compared, type Places, placesNow, placesOf, step } from './request-places.js';
 import {
   approvable,
   approvableOfPending,
@@ -36,21 +36,21 @@ export async function listRequests(
 ): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0, isEstimate: false };
   if (!pendingForMe && !isDecided) return listVisible(db, caller, filters, page);
-  const conditionWith = (waits: typeof approvable) => (p: Parameters) => {
-    const conditions = [...(pendingForMe ? [waits(caller, p)] : []), ...(isDecided ? [decidedByMe(caller, p)] : [])];
-    return [...conditions, filtered(filters, p)].join(' and ');
+  const branchWith = (waits: typeof approvable) => (p: Parameters) => {
+    const mine = isDecided ? decidedByMe(caller, p) : { where: 'true' };
+    return narrowed(narrowed(mine, pendingForMe ? waits(caller, p) : 'true'), filtered(filters, p));
   };
-  const condition = conditionWith(approvable);
-  const branches = (p: Parameters) => [condition(p)];
-  const wanted = { caller, branches, estimated: (p: Parameters) => [conditionWith(approvableOfPending)(p)] };
+  const branch = branchWith(approvable);
+  const branches: Branches = (p) => [branch(p)];
+  const wanted: Wanted = { caller, branches, estimated: (p) => [branchWith(approvableOfPending)(p)] };
   if (await isMany(db, branches)) return listMany(db, wanted, page);
-  return (await listFew(db, caller, condition, page)) ?? listByCounting(db, wanted, page);
+  return (await listFew(db, caller, branch, page)) ?? listByCounting(db, wanted, page);
 }
 
 /** One look at what meets a condition serves the count and the page: half the time where thousands wait. Null if there are more than `mostCounted`. */
-async function listFew(db: Queryable, caller: User, condition: (p: Parameters) => string, page: Page): Promise<Listed | null> {
+async function listFew(db: Queryable, caller: User, branch: (p: Parameters) => Branch, page: Page): Promise<Listed | null> {
   const p = parameters();
-  const keys = `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
+  const keys = `${selectKeys(branch(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
   const [limit, offset] = [p.add(page.limit), p.add(page.offset)];
   const found = await db.query<(ListedRequest | { id: null }) & { total: number }>(
     `with keys as materialized (${keys}), page as (
@@ -67,10 +67,10 @@ async function listVisible(db: Queryable, caller: User, filters: RequestFilters,
   const seen =
     (wanted: RequestFilters): Branches =>
     (p) =>
-      lasting(caller, p).map((branch) => `${branch} and ${filtered(wanted, p)}`);
+      lasting(caller, p).map((where) => narrowed({ where }, filtered(wanted, p)));
   const set = seen(filters);
   const { status } = filters;
-  const others = (p: Parameters) => moving(caller, status, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
+  const others = (p: Parameters) => moving(caller, status, p).map((branch) => narrowed(branch, filtered(filters, p)));
   const known = others(parameters()).length === 0 ? noneWait : await waitingNow(db, others);
   if (known === null) return listMany(db, { caller, branches: (p) => [...set(p), ...others(p)] }, page);
   if (status === undefined) return listByPlaces(db, { caller, branches: set }, known, page);
@@ -133,7 +133,7 @@ interface Newer {
 async function countNewer(db: Queryable, set: Branches, { last }: Places): Promise<Newer> {
   const p = parameters();
   const isLater = compared('>', last, p);
-  const newer = unionOf(set(p).map((branch) => selectKeys(`${branch} and ${isLater}`)));
+  const newer = unionOf(set(p).map((branch) => selectKeys(narrowed(branch, isLater))));
   const [row] = await db.query<Newer>(
     `select (select number from request_rewrites) as rewrite, (select count(*) from (${newer}) as keys) as newer`,
     p.values,

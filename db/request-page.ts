@@ -1,11 +1,11 @@
 import type { Status } from '../domain/request/types.js';
 import type { RiskLevel } from '../domain/workflow-policy.js';
 import type { Queryable } from './client.js';
-import type { Branches } from './known-sets.js';
 import { type Parameters, parameters } from './parameters.js';
 import type { Mark } from './request-blocks.js';
-import { anyOf, compared, newestFirst, selectKeys, unionOf } from './request-places.js';
-import { approvable, hasDecided, type User } from './request-visibility.js';
+import { anyOf, type Branches, isDecidedBy, narrowed, newestFirst, selectKeys, unionOf } from './request-branch.js';
+import { compared } from './request-places.js';
+import { approvable, type User } from './request-visibility.js';
 import { isNewer, noneWait, type Waiting } from './request-waiting.js';
 
 export interface ListedRequest {
@@ -36,7 +36,7 @@ export const columns = (
   p: Parameters,
 ) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
   r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors,
-  ${hasDecided(caller, p)} as decided, (${approvable(caller, p)}) as can_decide`;
+  ${isDecidedBy(p.add(caller.id))} as decided, (${approvable(caller, p)}) as can_decide`;
 
 export interface Page {
   limit: number;
@@ -70,14 +70,14 @@ export async function readPage(
 ): Promise<ListedRequest[]> {
   if (limit === 0 || offset >= total) return [];
   const p = parameters();
-  const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
+  const from = mark === null ? 'true' : compared('<=', mark, p);
   const older = mark === null ? known.keys : known.keys.filter((key) => !isNewer(key, mark));
   const passed = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
   // At least so many of those that wait precede the page, even if all others do.
   const before = Math.max(passed - others, 0);
   const skipped = passed - before;
   const reach = p.add(skipped + limit);
-  const selects = branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`);
+  const selects = branches(p).map((branch) => `${selectKeys(narrowed(branch, from))} ${newestFirst} limit ${reach}`);
   if (older.length > 0) {
     const ids = p.add(older.slice(before, passed + limit).map(({ id }) => id));
     // Asked again: what was decided meanwhile must not be shown. `offset 0` keeps PostgreSQL from a look at all that waits.

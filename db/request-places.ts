@@ -1,16 +1,13 @@
 import type { Queryable } from './client.js';
 import { longestBeforeMs } from './creation.js';
-import { type Branches, memoryOfSets } from './known-sets.js';
+import { memoryOfSets } from './known-sets.js';
 import { longestCommitMs } from './listener.js';
 import { type Parameters, parameters } from './parameters.js';
+import { type Branches, narrowed, selectKeys, unionOf } from './request-branch.js';
 import { at } from './row-types.js';
 
 /** Branches on what never changes in a request. Each has an index in list order. */
 export type RequestSet = Branches;
-
-/** Any of them, in one condition. */
-export const anyOf = (conditions: readonly string[]): string =>
-  conditions.length === 0 ? 'false' : `(${conditions.map((one) => `(${one})`).join(' or ')})`;
 
 /** What was set before this instant has been committed, or never will be. */
 export const stateNow = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
@@ -103,7 +100,7 @@ function readMarks(db: Queryable, set: RequestSet, from: Places, until: number):
   const p = parameters();
   const wanted = `${compared('>', from.last, p)} and r.created_at < ${p.add(at(until))}`;
   const oldest = `order by created_at, id limit ${learntAtOnce}`;
-  const rows = unionOf(set(p).map((branch) => `${selectKeys(`${branch} and ${wanted}`)} ${oldest}`));
+  const rows = unionOf(set(p).map((branch) => `${selectKeys(narrowed(branch, wanted))} ${oldest}`));
   return db.query(
     `select created_at as "createdAt", id, place from (
        select created_at, id, ${p.add(from.count)}::bigint + row_number() over oldest as place, lead(id) over oldest as next
@@ -118,12 +115,3 @@ export function compared(side: '>' | '<=', place: Place | null, p: Parameters): 
   if (place === null) return side === '>' ? 'true' : 'false';
   return `(r.created_at, r.id) ${side} (${p.add(at(place.createdAt))}::timestamptz, ${p.add(place.id)}::uuid)`;
 }
-
-export const selectKeys = (condition: string) => `select r.created_at, r.id from requests r where ${condition}`;
-
-/** The order of a list (HT-82). */
-export const newestFirst = 'order by created_at desc, id desc';
-
-/** The selects of branches, of which no two have a request in common. */
-export const unionOf = (selects: readonly string[]) =>
-  selects.length === 1 ? selects.join() : selects.map((one) => `(${one})`).join(' union all ');

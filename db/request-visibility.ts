@@ -2,6 +2,7 @@ import type { Caller, EffectiveRole } from '../domain/caller.js';
 import { callerTies, selectorTies } from '../domain/four-eyes.js';
 import { selectorsOf } from '../domain/selectors.js';
 import type { Parameters } from './parameters.js';
+import type { Branch } from './request-branch.js';
 
 export interface RequestFilters {
   status?: string | undefined;
@@ -34,24 +35,20 @@ export function lasting(caller: User, p: Parameters): string[] {
  * The second part, in disjoint conditions too: what its moves open to the caller, and each sets its `updated_at`. What waits for the caller, which
  * only `pending` requests do, and what the caller has decided on. Empty if the first part is all that the caller can see.
  */
-export function moving(caller: User, status: string | undefined, p: Parameters): string[] {
+export function moving(caller: User, status: string | undefined, p: Parameters): Branch[] {
   const roles = rolesWith(caller, 'own');
   if (roles.length === 0 || rolesWith(caller, 'any').some(isUnlimited)) return [];
   const seen = lasting(caller, p).map((condition) => `(${condition})`);
   const further = `${covering(roles, p)} and not (${seen.join(' or ')})`;
   const waits = `r.status = 'pending' and ${matches('r.step_selectors', caller, p)}`;
-  const decided = `${hasDecided(caller, p)} and not (${waits}) and ${further}`;
-  return status === undefined || status === 'pending' ? [`${waits} and ${further}`, decided] : [decided];
+  const decided = { decidedBy: p.add(caller.id), where: `not (${waits}) and ${further}` };
+  return status === undefined || status === 'pending' ? [{ where: `${waits} and ${further}` }, decided] : [decided];
 }
 
-/** Whether the caller has approved or rejected the request, at any step. */
-export const hasDecided = (caller: User, p: Parameters): string =>
-  `exists (select 1 from decisions d where d.request_id = r.id and d.user_id = ${p.add(caller.id)})`;
-
 /** What the caller has decided on and still sees (RQ-8). */
-export function decidedByMe(caller: User, p: Parameters): string {
+export function decidedByMe(caller: User, p: Parameters): Branch {
   const roles = rolesWith(caller, 'own');
-  return roles.length === 0 ? 'false' : `${hasDecided(caller, p)} and ${covering(roles, p)}`;
+  return { decidedBy: p.add(caller.id), where: roles.length === 0 ? 'false' : covering(roles, p) };
 }
 
 /**

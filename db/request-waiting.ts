@@ -1,9 +1,10 @@
 import type { Queryable } from './client.js';
 import { isMany } from './known-many.js';
-import { type Branches, memoryOfSets } from './known-sets.js';
+import { memoryOfSets } from './known-sets.js';
 import { parameters } from './parameters.js';
+import { anyOf, type Branches, newestFirst, selectKeys, unionOf } from './request-branch.js';
 import { countUpToMost } from './request-count.js';
-import { anyOf, newestFirst, type Place, readStateNow, type StateNow, selectKeys, stateNow, unionOf } from './request-places.js';
+import { type Place, readStateNow, type StateNow, stateNow } from './request-places.js';
 import { at } from './row-types.js';
 import { mostCounted } from './totals.js';
 

@@ -69,6 +69,15 @@ begin
   raise exception 'the hashes of the audit log are append-only';
 end $function$;
 
+CREATE OR REPLACE FUNCTION date_decision()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.request_created_at := (select created_at from requests where id = new.request_id);
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION note_request_rewrite()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -252,11 +261,12 @@ create table decisions (
   decided_at timestamp(3) with time zone not null,
   token_id uuid,
   mac text,
+  request_created_at timestamp(3) with time zone,
   constraint decisions_pkey PRIMARY KEY (id),
   constraint decisions_action_check CHECK ((action = ANY (ARRAY['approve'::text, 'reject'::text])))
 );
 CREATE INDEX decisions_by_request ON decisions (request_id, decided_at);
-CREATE INDEX decisions_by_user ON decisions (user_id, request_id);
+CREATE INDEX decisions_in_order ON decisions (user_id, request_created_at, request_id);
 CREATE UNIQUE INDEX decisions_one_approval ON decisions (request_id, step, user_id) WHERE (action = 'approve'::text);
 
 create table dry_run_jobs (
@@ -788,4 +798,5 @@ CREATE TRIGGER audit_purges_guard BEFORE DELETE OR UPDATE ON audit_purges FOR EA
 CREATE TRIGGER audit_purges_no_truncate BEFORE TRUNCATE ON audit_purges FOR EACH STATEMENT EXECUTE FUNCTION audit_purges_guard();
 CREATE TRIGGER audit_tiles_guard BEFORE DELETE OR UPDATE ON audit_tiles FOR EACH ROW EXECUTE FUNCTION audit_tiles_guard();
 CREATE TRIGGER audit_tiles_no_truncate BEFORE TRUNCATE ON audit_tiles FOR EACH STATEMENT EXECUTE FUNCTION audit_tiles_guard();
+CREATE TRIGGER decisions_dated BEFORE INSERT ON decisions FOR EACH ROW EXECUTE FUNCTION date_decision();
 CREATE TRIGGER requests_rewritten AFTER DELETE OR UPDATE OF id, created_at, requester, database, environment, operation, share_selectors OR TRUNCATE ON requests FOR EACH STATEMENT EXECUTE FUNCTION note_request_rewrite();

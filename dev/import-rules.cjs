@@ -17,7 +17,7 @@ const rules = {
   },
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
-  db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },
+  db: { folders: ['domain', 'crypto'], packages: ['lru-cache', 'node-pg-migrate', 'pg'] },
   workflows: { folders: [], types: ['domain'], packages: ['@temporalio/common', '@temporalio/workflow'], builtins: false },
   activities: {
     folders: ['domain', 'db'],

@@ -10,7 +10,9 @@ const all = readdirSync(folder).map((name) => ({ name, number: Number.parseInt(n
 const lastOfFirstVersion = 31;
 
 /** Migrations after them that are not named as breaking, which the version before works with all the same, and why. */
-const judged: Readonly<Record<string, string>> = {};
+const judged: Readonly<Record<string, string>> = {
+  '34_decided_in_order.sql': 'the trigger only fills a column that the version before does not know',
+};
 
 let parser: Parser;
 beforeAll(async () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Queryable } from '../../db/client.js';
-import { type Branches, memoryOfSets } from '../../db/known-sets.js';
+import { memoryOfSets } from '../../db/known-sets.js';
+import type { Branches } from '../../db/request-branch.js';
 
 const database = (): Queryable => ({ query: () => Promise.reject(new Error('not asked')) });
 const of =
   (value: number): Branches =>
-  (p) => [`x = ${p.add(value)}`];
+  (p) => [{ where: `x = ${p.add(value)}` }];
 
 describe('what is remembered of sets of requests', () => {
   it('is of one set of one database', () => {
