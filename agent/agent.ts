@@ -106,7 +106,7 @@ async function work(parts: Parts, ended: AbortSignal): Promise<number> {
   void serveReloads(parts, scopesChanged, ended);
   await loop.run();
   updateReady();
-  const code = await drain(parts, { ...workers, claimsUntil: loop.claimsUntil });
+  const code = await drain(parts, { ...workers, claimsUntil: loop.claimsUntil, claimsSince: loop.claimsSince });
   await snapshots.idle();
   return code;
 }

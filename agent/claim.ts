@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../lib/sleep.js';
 import type { GatewayClient } from './gateway-client.js';
+import { Lease, moment } from './lease.js';
 import type { Log } from './log.js';
 import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
 import type { Timings } from './timings.js';
@@ -15,17 +16,23 @@ interface ClaimDependencies {
   abandoned: AbortSignal;
 }
 
+export interface Claimed {
+  claim: ClaimAnswer;
+  lease: Lease;
+}
+
 /**
  * Claims with one `claim_id`. A claim without an answer is repeated for as long as the lease that it may have begun could live, so that a server
  * that ended meanwhile gives the same answer when it is back (AP-08). Null when the job is not ours.
  */
-export async function claimJob(offered: OfferedJob, dependencies: ClaimDependencies): Promise<ClaimAnswer | null> {
+export async function claimJob(offered: OfferedJob, dependencies: ClaimDependencies): Promise<Claimed | null> {
   const { timings, stop } = dependencies;
   const claimId = randomUUID();
+  const begunAt = moment();
   const until = performance.now() + timings.claimGiveUpMs;
   for (let attempt = 0; !stop.aborted; attempt++) {
     const tried = await tryClaim(offered, claimId, dependencies);
-    if ('claim' in tried) return tried.claim;
+    if ('claim' in tried) return tried.claim && { claim: tried.claim, lease: new Lease(tried.claim, begunAt) };
     // Rate limited (AG-10): nothing was claimed, and nothing else is asked for meanwhile.
     await sleep(tried.retryAfterMs, stop);
     const backoff = timings.claimBackoffMs[Math.min(attempt, timings.claimBackoffMs.length - 1)] ?? 1000;

@@ -3,6 +3,7 @@ import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config-values.js';
 import type { ExplainJobs } from './explain-jobs.js';
 import type { Jobs } from './jobs.js';
+import { Lease, type Moment } from './lease.js';
 import type { Log } from './log.js';
 import type { Poll } from './poll.js';
 import type { Timings } from './timings.js';
@@ -13,6 +14,8 @@ interface Draining {
   poll: Poll;
   /** Until when a poll that was cut short may still claim. */
   claimsUntil: number | null;
+  /** Before anything was claimed that polls may still bring. */
+  claimsSince: Moment;
   /** Aborted when nothing more may be sent. */
   abandoned: AbortController;
 }
@@ -23,7 +26,7 @@ interface Draining {
  */
 export async function drain(
   { config, timings, log, stopNow }: { config: AgentConfig; timings: Timings; log: Log; stopNow: AbortSignal },
-  { jobs, explains, poll, claimsUntil, abandoned }: Draining,
+  { jobs, explains, poll, claimsUntil, claimsSince, abandoned }: Draining,
 ): Promise<number> {
   log.info('agent is stopping', { jobs: config.maxConcurrentTasks - jobs.free });
   /** Runs the claims that the answer brings; resolves with how many it began. */
@@ -32,7 +35,8 @@ export async function drain(
     const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, claim: true, draining: true, signal });
     if (!result.ok) return 0;
     const { claims, agent_id: agentId } = result.answer;
-    return claims.filter((claim) => jobs.run(claim, agentId) === 'claimed').length;
+    const runs = claims.map((claim) => jobs.run({ claim, lease: new Lease(claim, claimsSince) }, agentId));
+    return runs.filter((run) => run === 'claimed').length;
   };
   // A poll that was cut short may have claimed, or be about to (AG-81); nobody else can end that.
   const finish = async () => {

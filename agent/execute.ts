@@ -9,6 +9,7 @@ import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';
 import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
+import type { Lease } from './lease.js';
 import { reservedNames } from './marker.js';
 import { endedUnproven, failure, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
@@ -32,6 +33,7 @@ export interface ClaimedJob {
   /** `agent_id` of the poll answers. */
   agentId: string;
   control: CancelControl;
+  lease: Lease;
   /** Filled during the run. */
   strangers: Run['strangers'];
   isNewest: Run['isNewest'];
@@ -61,6 +63,8 @@ export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependenc
       return { outcome: endedUnproven(refused, verified.unresolvedFences), fence: null };
     }
     if (!dependencies.started.add(job.claim)) return null;
+    // Its claim may have arrived late: the answer extends the lease or ends it (AG-40a).
+    if (!job.lease.holds) await job.isNewest();
     return { ...(await runVerified(job, verified.expiresAt, dependencies)), fence };
   } catch {
     // A bug of ours: what happened in the database is unknown.
@@ -117,7 +121,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
 }
 
 function runOf(
-  { claim, agentId, control, strangers, isNewest }: ClaimedJob,
+  { claim, agentId, control, lease, strangers, isNewest }: ClaimedJob,
   classified: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
   const { limits, fenceWaitMs } = classified.config;
@@ -145,7 +149,7 @@ function runOf(
     },
     fenceWaitMs,
     control,
-    mayStart: () => Date.now() <= classified.expiresAt + CLOCK_TOLERANCE_MS,
+    mayStart: () => lease.holds && Date.now() <= classified.expiresAt + CLOCK_TOLERANCE_MS,
   };
 }
 

@@ -1,29 +1,42 @@
 import { sleep } from '../lib/sleep.js';
 import type { CancelControl } from './cancel-control.js';
 import type { GatewayClient } from './gateway-client.js';
+import type { GatewayAnswer } from './http-exchange.js';
+import { type Lease, moment } from './lease.js';
 import type { Log } from './log.js';
 import { heartbeatAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 
+export interface BeatingJob {
+  executionId: string;
+  control: CancelControl;
+  lease: Lease;
+}
+
+interface BeatDependencies {
+  client: GatewayClient;
+  timings: Timings;
+  log: Log;
+}
+
 /** Sends heartbeats for an execution until `ended` aborts: the first after one period, never two at the same time (AP-81). */
-export async function keepAlive(
-  job: { executionId: string; control: CancelControl },
-  dependencies: { client: GatewayClient; timings: Timings; log: Log },
-  ended: AbortSignal,
-): Promise<void> {
-  const { client, timings, log } = dependencies;
-  const path = `/api/agent/jobs/${job.executionId}/heartbeat`;
+export async function keepAlive(job: BeatingJob, dependencies: BeatDependencies, ended: AbortSignal): Promise<void> {
   while (!ended.aborted) {
-    await sleep(timings.heartbeatMs, ended);
-    if (ended.aborted) return;
-    try {
-      const { status, body } = await client.post(path, null, { timeoutMs: timings.httpMs, signal: ended });
-      if (status === 410) job.control.request('gone');
-      else if (status !== 200) log.warn('heartbeat refused', { execution_id: job.executionId, status });
-      else if (heartbeatAnswer.parse(body).cancelled) job.control.request('asked');
-    } catch (error) {
-      if (!ended.aborted) log.warn('heartbeat failed', { execution_id: job.executionId, why: nameOf(error) });
-    }
+    await sleep(dependencies.timings.heartbeatMs, ended);
+    if (!ended.aborted) await beat(job, dependencies, ended);
+  }
+}
+
+async function beat(job: BeatingJob, dependencies: BeatDependencies, ended: AbortSignal): Promise<void> {
+  const { log } = dependencies;
+  const { executionId, control } = job;
+  try {
+    const { status, body } = await sendBeat(job, dependencies, ended);
+    if (status === 410) control.request('gone');
+    else if (status !== 200) log.warn('heartbeat refused', { execution_id: executionId, status });
+    else if (heartbeatAnswer.parse(body).cancelled) control.request('asked');
+  } catch (error) {
+    if (!ended.aborted) log.warn('heartbeat failed', { execution_id: executionId, why: nameOf(error) });
   }
 }
 
@@ -31,16 +44,29 @@ export async function keepAlive(
  * Sends one more heartbeat and returns whether the gateway knows no later attempt (AG-40); false also when it does not answer.
  */
 export async function isNewest(
-  executionId: string,
-  { client, timings }: { client: GatewayClient; timings: Timings },
+  job: Omit<BeatingJob, 'control'>,
+  dependencies: Omit<BeatDependencies, 'log'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const path = `/api/agent/jobs/${executionId}/heartbeat`;
-    return (await client.post(path, null, { timeoutMs: timings.httpMs, signal })).status === 200;
+    return (await sendBeat(job, dependencies, signal)).status === 200;
   } catch {
     return false;
   }
+}
+
+/** Sends a heartbeat and notes what its status says of the lease. */
+async function sendBeat(
+  { executionId, lease }: Omit<BeatingJob, 'control'>,
+  { client, timings }: Omit<BeatDependencies, 'log'>,
+  signal: AbortSignal,
+): Promise<GatewayAnswer> {
+  const sentAt = moment();
+  const path = `/api/agent/jobs/${executionId}/heartbeat`;
+  const answer = await client.post(path, null, { timeoutMs: timings.httpMs, signal });
+  if (answer.status === 200) lease.extend(sentAt);
+  if (answer.status === 409 || answer.status === 410) lease.end();
+  return answer;
 }
 
 function nameOf(error: unknown): string {

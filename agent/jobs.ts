@@ -1,6 +1,6 @@
 import { traced } from '../tracing/tracing.js';
 import type { CancelControl } from './cancel-control.js';
-import { claimJob } from './claim.js';
+import { type Claimed, claimJob } from './claim.js';
 import type { Databases } from './databases.js';
 import { type ClaimedJob, type ExecuteDependencies, executeJob, type JobReport } from './execute.js';
 import type { GatewayClient } from './gateway-client.js';
@@ -32,7 +32,7 @@ export interface Jobs {
   /** Claims an offered job and runs it if claimed; resolves with the claim's answer (AP-08). */
   start(offered: OfferedJob, agentId: string): Promise<'claimed' | 'refused'>;
   /** Runs what a poll claimed; refuses a job that this process already holds, which an honest answer never contains (AG-80, AG-81). */
-  run(claim: ClaimAnswer, agentId: string): 'claimed' | 'refused';
+  run(claimed: Claimed, agentId: string): 'claimed' | 'refused';
   /** The executions of the claimed jobs, and of those that ended last: one whose result was given up may still run for the gateway. */
   held(): string[];
   /** Cancels these executions, as the gateway asks (AG-82). */
@@ -48,8 +48,8 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
   const slots = new Slots(config.maxConcurrentTasks, onFreedSlot);
   const all = { ...dependencies, started: createStartedAttempts() };
 
-  const work = (entry: SlotEntry, claim: ClaimAnswer, agentId: string) => {
-    runTraced(claimedJob(claim, agentId, entry.control, dependencies), all)
+  const work = (entry: SlotEntry, claimed: Claimed, agentId: string) => {
+    runTraced(claimedJob(claimed, agentId, entry.control, dependencies), all)
       .catch((error: Error) => log.error('job failed in the agent', { request_id: entry.offered.id, why: error.name }))
       .finally(() => slots.leave(entry));
   };
@@ -61,19 +61,19 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
     active: () => slots.active(),
     async start(offered, agentId) {
       const entry = slots.take(offered, null);
-      const claim = await claimJob(offered, dependencies);
-      entry.executionId = claim?.execution_id ?? null;
-      if (claim === null) slots.leave(entry);
-      else work(entry, claim, agentId);
-      return claim ? 'claimed' : 'refused';
+      const claimed = await claimJob(offered, dependencies);
+      entry.executionId = claimed?.claim.execution_id ?? null;
+      if (claimed === null) slots.leave(entry);
+      else work(entry, claimed, agentId);
+      return claimed ? 'claimed' : 'refused';
     },
-    run(claim, agentId) {
-      const { execution_id: executionId, request_id: id, operation } = claim;
+    run(claimed, agentId) {
+      const { execution_id: executionId, request_id: id, operation, fence } = claimed.claim;
       if (slots.held().includes(executionId)) {
-        log.error('already started', { request_id: id, fence: claim.fence });
+        log.error('already started', { request_id: id, fence });
         return 'refused';
       }
-      work(slots.take({ id, operation }, executionId), claim, agentId);
+      work(slots.take({ id, operation }, executionId), claimed, agentId);
       return 'claimed';
     },
     held: () => slots.held(),
@@ -83,10 +83,15 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
   };
 }
 
-function claimedJob(claim: ClaimAnswer, agentId: string, control: CancelControl, dependencies: JobsDependencies): ClaimedJob {
-  const isNewestAttempt = () => isNewest(claim.execution_id, dependencies, dependencies.abandoned);
+function claimedJob(
+  { claim, lease }: Claimed,
+  agentId: string,
+  control: CancelControl,
+  dependencies: JobsDependencies,
+): ClaimedJob {
+  const isNewestAttempt = () => isNewest({ executionId: claim.execution_id, lease }, dependencies, dependencies.abandoned);
   const target = dependencies.databases.find(claim.database, claim.environment);
-  return { claim, target, agentId, control, strangers: [], isNewest: isNewestAttempt };
+  return { claim, target, agentId, control, lease, strangers: [], isNewest: isNewestAttempt };
 }
 
 type RunDependencies = JobsDependencies & { started: StartedAttempts };
@@ -103,10 +108,10 @@ const runTraced = (job: ClaimedJob, dependencies: RunDependencies) =>
 /** Runs a claimed job under heartbeats and submits its result. */
 async function runClaimed(job: ClaimedJob, dependencies: RunDependencies): Promise<JobReport | null> {
   const { config, abandoned, log, tracing } = dependencies;
-  const { claim, control } = job;
+  const { claim, control, lease } = job;
   const ended = new AbortController();
   const begunAt = performance.now();
-  const beating = keepAlive({ executionId: claim.execution_id, control }, dependencies, ended.signal);
+  const beating = keepAlive({ executionId: claim.execution_id, control, lease }, dependencies, ended.signal);
   const release = job.target?.hold();
   const report = await executeJob(job, dependencies);
   release?.();

@@ -3,6 +3,7 @@ import { readInstant } from '../domain/execution-token.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import type { ExplainJobs } from './explain-jobs.js';
+import { Lease, type Moment, moment } from './lease.js';
 import { createFailureLog, type Log } from './log.js';
 import type { Poll, PollerDependencies, PollResult } from './poll.js';
 import type { PollAnswer } from './protocol.js';
@@ -40,6 +41,8 @@ export class PollLoop {
   #emptyInRow = 0;
   /** Until when a poll whose answer never came may still claim; null when there is none. */
   #claimsUntil: number | null = null;
+  /** Before the first poll whose claims the next answer may bring (AG-81); null when every such poll was answered. */
+  #claimsSince: Moment | null = null;
 
   constructor(parts: LoopDependencies, stop: AbortSignal) {
     this.#parts = parts;
@@ -69,6 +72,11 @@ export class PollLoop {
     return this.#claimsUntil;
   }
 
+  /** Before anything was claimed that the next poll may bring. */
+  get claimsSince(): Moment {
+    return this.#claimsSince ?? moment();
+  }
+
   /** Polls once and starts what it brings; resolves with the pause until the next poll. */
   async #turn(): Promise<number> {
     const { config, databases, jobs, log, onTurn, onSnapshotsAsked, setHealthy } = this.#parts;
@@ -84,7 +92,7 @@ export class PollLoop {
     onSnapshotsAsked(answer.schema_sync);
     jobs.cancel(answer.cancelled);
     // Even with a clock that is off: each ends with an outcome, or the gateway would count it as lost.
-    const runs = answer.claims.map((claim) => jobs.run(claim, answer.agent_id));
+    const runs = answer.claims.map((claim) => jobs.run({ claim, lease: new Lease(claim, result.claimsSince) }, answer.agent_id));
     if (leaving.length > 0 && this.#claimsUntil === null) databases.release(leaving);
     this.#takesJobs = mayTakeJobs(answer, log);
     setHealthy(this.#takesJobs);
@@ -106,7 +114,7 @@ export class PollLoop {
     return { jobs: Math.max(0, jobs.free), explains: explains.free };
   }
 
-  async #poll({ jobs: limit, explains: explainLimit }: Offer): Promise<PollResult | 'cut short'> {
+  async #poll({ jobs: limit, explains: explainLimit }: Offer): Promise<(PollResult & { claimsSince: Moment }) | 'cut short'> {
     const { config, databases, poll, timings } = this.#parts;
     const stop = this.#stop;
     const cut = new AbortController();
@@ -120,12 +128,16 @@ export class PollLoop {
     // A full poll may be cut short, and its claims would then arrive late, so it must not claim. The exception is limit 0: such a poll claims nothing
     // new and only returns lost claims.
     const claim = limit === 0 || !full;
+    const { claimsSince } = this;
+    if (claim) this.#claimsSince = claimsSince;
     const ask = () => poll({ limit, explainLimit, waitMs, claim, draining: false, signal: cut.signal });
     const result = await stopAfter(Number.POSITIVE_INFINITY, () => cut.abort(stop.reason), ask, stop);
     this.#current = null;
     if (result.ok && begunAt >= (this.#claimsUntil ?? 0)) this.#claimsUntil = null;
     if (!result.ok && result.status === null && claim && limit > 0) this.#claimsUntil = begunAt + timings.pollClaimsMs;
-    return stop.aborted || (cut.signal.aborted && !result.ok) ? 'cut short' : result;
+    if (stop.aborted || (cut.signal.aborted && !result.ok)) return 'cut short';
+    if (result.ok && claim) this.#claimsSince = null;
+    return { ...result, claimsSince };
   }
 
   #failed({ why, retryAfterMs }: Extract<PollResult, { ok: false }>): number {

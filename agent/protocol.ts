@@ -38,6 +38,8 @@ export const claimAnswer = z.object({
   detail: z.string(),
   statement_timeout_secs: z.int().min(0).optional(),
   max_rows: z.int().min(0).nullable(),
+  /** Absent from older gateways. */
+  lease_secs: z.int().min(1).optional(),
   execution_plan: z.unknown(),
   execution_plan_json: z.unknown(),
   fence: z.int().min(1),
