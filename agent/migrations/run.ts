@@ -67,10 +67,10 @@ async function planUnderLocks<S extends Session>(
   const known = rows.filter(({ step }) => versions.has(step));
   const settlement = settleAttempts(known, run, bundle.direction, applied);
   if (settlement.kind === 'doubtful') return failure('unknown', halfApplied(settlement.version));
-  const plan = planRun(bundle, applied, settlement.versions.length);
+  const plan = planRun(bundle, applied, settlement.versions);
   if (!plan.ok) {
-    const why = failed('not_started', `cannot revert ${plan.missing}: no down part in the request`);
-    return failedOutcome(why, { direction: 'down', done: settlement.versions }, plan.missing, run.limits.maxResultBytes);
+    const why = failed('not_started', plan.why);
+    return failedOutcome(why, { direction: 'down', done: settlement.versions }, plan.version, run.limits.maxResultBytes);
   }
   return { table: found.table, applied, todo: plan.todo, settled: settlement.versions, settledFence: settlement.fence };
 }

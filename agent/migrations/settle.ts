@@ -37,17 +37,32 @@ export function settleAttempts(
   return { kind: 'settled', versions: direction === 'up' ? sorted : sorted.reverse(), fence: newest };
 }
 
-export type Plan = { ok: true; todo: readonly Migration[] } | { ok: false; missing: string };
+/** `version` is the one that keeps the run from starting. */
+export type Plan = { ok: true; todo: readonly Migration[] } | { ok: false; version: string; why: string };
 
-/** The migrations to run now, in order (MI-32, MI-33); those of earlier attempts count against the cap (MI-35). */
-export function planRun({ direction, migrations, maxCount }: MigrationRun, applied: ReadonlySet<string>, settled: number): Plan {
-  const cap = maxCount === null ? Number.POSITIVE_INFINITY : Math.max(0, maxCount - settled);
-  if (direction === 'up') return { ok: true, todo: migrations.filter(({ version }) => !applied.has(version)).slice(0, cap) };
+/**
+ * The migrations to run now, in order (MI-32, MI-33). `settled` are those of earlier attempts: they count against the cap, and run
+ * no second time, whatever others have done to them since (MI-35).
+ */
+export function planRun(run: MigrationRun, applied: ReadonlySet<string>, settled: readonly string[]): Plan {
+  const { direction, migrations, maxCount } = run;
+  const cap = maxCount === null ? Number.POSITIVE_INFINITY : Math.max(0, maxCount - settled.length);
+  if (direction === 'down') return planDown(migrations, applied, settled, cap);
+  const done = new Set([...applied, ...settled]);
+  return { ok: true, todo: migrations.filter(({ version }) => !done.has(version)).slice(0, cap) };
+}
+
+function planDown(migrations: readonly Migration[], applied: ReadonlySet<string>, settled: readonly string[], cap: number): Plan {
+  const again = cap === 0 ? undefined : settled.find((version) => applied.has(version));
+  if (again !== undefined) {
+    const why = `${again} is applied again since an earlier attempt reverted it; make a new request`;
+    return { ok: false, version: again, why };
+  }
   const byVersion = new Map(migrations.map((migration) => [migration.version, migration]));
   const todo: Migration[] = [];
   for (const version of [...applied].sort(compareVersions).reverse().slice(0, cap)) {
     const migration = byVersion.get(version);
-    if (!migration) return { ok: false, missing: version };
+    if (!migration) return { ok: false, version, why: `cannot revert ${version}: no down part in the request` };
     todo.push(migration);
   }
   return { ok: true, todo };

@@ -90,6 +90,29 @@ describe('after a lost attempt', () => {
     expect(await bench.versions()).toEqual(['v1', 'v2']);
   });
 
+  it('MI-35: what it applied and another request has reverted since is not applied again', async () => {
+    const requestId = randomUUID();
+    await leaveDone(requestId, 1, 1);
+    await bench.down(tableFiles(1), 1);
+    const resumed = await bench.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1] });
+    expect(dataOf(resumed)).toEqual({ applied: ['v1', 'v2'] });
+    expect(await bench.versions()).toEqual(['v2']);
+  });
+
+  it('MI-35: what it reverted and somebody has applied again since is not reverted again, nor anything in its place', async () => {
+    const requestId = randomUUID();
+    await bench.up(tableFiles(3));
+    await leaveMarker(requestId, 1, 'v3', 'tx', 'done');
+    const resumed = await bench.down(tableFiles(3), 2, { requestId, fence: 2, unresolvedFences: [1] });
+    expect(resumed).toMatchObject({
+      success: false,
+      outcome: 'partial',
+      error_message: 'v3 is applied again since an earlier attempt reverted it; make a new request',
+    });
+    expect(dataOf(resumed)).toMatchObject({ reverted_before_failure: ['v3'], failed_version: 'v3' });
+    expect(await bench.versions()).toEqual(['v1', 'v2', 'v3']);
+  });
+
   it('MI-35: a failure now is partial when the lost attempt did something', async () => {
     const requestId = randomUUID();
     await leaveDone(requestId, 1, 1);

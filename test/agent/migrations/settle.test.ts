@@ -12,31 +12,38 @@ const migrations = versions.map((all) =>
   all.sort(compareVersions).map((one): Migration => ({ version: one, transactional: true, statements: [] })),
 );
 const cap = fc.option(fc.integer({ min: 1, max: 8 }));
+/** Versions of a bundle, chosen by the bits of a number. */
+const someOf = (bundle: readonly Migration[], bits: number) => namesOf(bundle).filter((_, index) => (bits >> index) % 2 === 1);
 const namesOf = (list: readonly { version: string }[]) => list.map((one) => one.version);
 
 describe('the plan of a run', () => {
-  it('MI-32, MI-I3: up takes what is not applied, in bundle order and at most max_count, so that nothing is left when it is asked again', () => {
+  it('MI-32, MI-35, MI-I3: up takes what is not applied and was not done by a lost attempt, in bundle order and at most max_count', () => {
     fc.assert(
-      fc.property(migrations, versions, cap, fc.nat(3), (bundle, applied, maxCount, settled) => {
+      fc.property(migrations, versions, cap, fc.nat(4095), (bundle, applied, maxCount, chosen) => {
         const before = new Set(applied);
+        const settled = someOf(bundle, chosen);
         const plan = planRun({ direction: 'up', migrations: bundle, maxCount }, before, settled);
         if (!plan.ok) throw new Error('up never refuses');
-        const pending = namesOf(bundle).filter((one) => !before.has(one));
-        expect(namesOf(plan.todo)).toEqual(pending.slice(0, maxCount === null ? undefined : Math.max(0, maxCount - settled)));
-        const after = new Set([...applied, ...pending]);
-        expect(planRun({ direction: 'up', migrations: bundle, maxCount }, after, 0)).toEqual({ ok: true, todo: [] });
+        const pending = namesOf(bundle).filter((one) => !before.has(one) && !settled.includes(one));
+        const left = maxCount === null ? undefined : Math.max(0, maxCount - settled.length);
+        expect(namesOf(plan.todo)).toEqual(pending.slice(0, left));
+        const after = new Set([...applied, ...pending, ...settled]);
+        expect(planRun({ direction: 'up', migrations: bundle, maxCount }, after, [])).toEqual({ ok: true, todo: [] });
       }),
     );
   });
 
-  it('MI-33, MI-I4: down takes exactly the highest applied ones, from above, or refuses when one of them is not in the bundle', () => {
+  it('MI-33, MI-35, MI-I4: down takes exactly the highest applied ones, or refuses: one is not in the bundle, or a lost attempt has reverted it already', () => {
     fc.assert(
-      fc.property(migrations, versions, fc.integer({ min: 1, max: 8 }), (bundle, applied, maxCount) => {
-        const highest = [...applied].sort(compareVersions).reverse().slice(0, maxCount);
+      fc.property(migrations, versions, fc.integer({ min: 1, max: 8 }), fc.nat(4095), (bundle, applied, maxCount, chosen) => {
+        const settled = someOf(bundle, chosen);
+        const left = Math.max(0, maxCount - settled.length);
+        const highest = [...applied].sort(compareVersions).reverse().slice(0, left);
+        const again = left === 0 ? undefined : settled.find((one) => applied.includes(one));
         const missing = highest.find((one) => !namesOf(bundle).includes(one));
-        const plan = planRun({ direction: 'down', migrations: bundle, maxCount }, new Set(applied), 0);
-        if (missing !== undefined) expect(plan).toEqual({ ok: false, missing });
-        else expect(plan.ok && namesOf(plan.todo)).toEqual(highest);
+        const plan = planRun({ direction: 'down', migrations: bundle, maxCount }, new Set(applied), settled);
+        if (plan.ok) expect([again, missing, namesOf(plan.todo)]).toEqual([undefined, undefined, highest]);
+        else expect(plan.version).toBe(again ?? missing);
       }),
     );
   });
@@ -95,7 +102,7 @@ describe('what earlier attempts did', () => {
             const unresolvedFences = Array.from({ length: index }, (_, one) => one + 1);
             const settlement = settleAttempts(rows, { fence, unresolvedFences }, 'up', applied);
             if (settlement.kind === 'doubtful') throw new Error('all is transactional');
-            const plan = planRun({ direction: 'up', migrations: bundle, maxCount }, applied, settlement.versions.length);
+            const plan = planRun({ direction: 'up', migrations: bundle, maxCount }, applied, settlement.versions);
             if (!plan.ok) throw new Error('up never refuses');
             for (const one of plan.todo.slice(0, doneBeforeLoss)) {
               applied.add(one.version);
