@@ -5,6 +5,7 @@ export interface GatewayAnswer {
   status: number;
   /** Parsed JSON; null when an error answer had no readable body. */
   body: unknown;
+  /** How long the gateway wants to be left alone. */
   retryAfterMs: number | null;
   /** The header `Date`. */
   date: string | null;
@@ -29,8 +30,10 @@ export class GatewayUnreachable extends Error {
   }
 }
 
-/** A day; timers longer than 24 days fire immediately. */
+/** Of a 429, which is the gateway's own: a day; timers longer than 24 days fire immediately. */
 const MAX_RETRY_AFTER_SECS = 86_400;
+/** Of any other answer: the page of a proxy may name an hour, and the gateway be back in a minute. */
+const MAX_OTHER_RETRY_AFTER_SECS = 30;
 const MAX_ANSWER_LENGTH = 160 * 1024 * 1024;
 
 /** The server had just closed the kept-alive socket. */
@@ -138,7 +141,8 @@ async function readAnswer(response: http.IncomingMessage): Promise<GatewayAnswer
     throw error instanceof GatewayUnreachable ? error : new GatewayUnreachable('answer cut off');
   }
   const retryAfter = Number(response.headers['retry-after']);
-  const retryAfterMs = retryAfter >= 0 ? Math.min(retryAfter, MAX_RETRY_AFTER_SECS) * 1000 : null;
+  const longestSecs = status === 429 ? MAX_RETRY_AFTER_SECS : MAX_OTHER_RETRY_AFTER_SECS;
+  const retryAfterMs = retryAfter >= 0 ? Math.min(retryAfter, longestSecs) * 1000 : null;
   const answer = { status, retryAfterMs, date: response.headers.date ?? null };
   try {
     return { ...answer, body: JSON.parse(text) };

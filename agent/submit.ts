@@ -21,7 +21,8 @@ export interface Submission {
 }
 
 /**
- * Submits a result until it is acknowledged or finally refused, `retryMs` have passed, or the signal aborts (AG-50, AP-41).
+ * Submits a result until it is acknowledged or finally refused, `retryMs` have passed, or the signal aborts (AG-50, AP-41). At
+ * the end of that time it is sent once more, however long the gateway asked to wait: its outcome would be lost otherwise.
  * Repeating is safe: the server recognizes a submission by its content.
  */
 export async function submitResult(
@@ -34,15 +35,17 @@ export async function submitResult(
   const body = bodyOf(submission);
   const until = performance.now() + dependencies.retryMs;
   const about = { execution_id: executionId, outcome: outcome.outcome };
-  for (let attempt = 0; !signal.aborted; attempt++) {
+  for (let attempt = 0, isLast = false; !signal.aborted; attempt++) {
     const tried = await tryOnce(() => client.post(path, body, { timeoutMs: timings.httpMs, signal }));
     if (tried.kind === 'accepted') return log.info('result accepted', { ...about, status: tried.status });
     if (tried.kind === 'final') return log.warn('result refused', { ...about, status: tried.status });
     const backoff = timings.resultBackoffMs[Math.min(attempt, timings.resultBackoffMs.length - 1)] ?? 1000;
     const waitMs = Math.max(backoff, tried.retryAfterMs ?? 0);
-    if (performance.now() + waitMs > until) break;
+    const leftMs = until - performance.now();
+    if (isLast || leftMs <= 0) break;
+    isLast = waitMs >= leftMs;
     log.warn('result not accepted yet', { ...about, why: tried.why });
-    await sleep(waitMs, signal);
+    await sleep(Math.min(waitMs, leftMs), signal);
   }
   log.error('result given up', about);
 }

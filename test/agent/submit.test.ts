@@ -78,11 +78,20 @@ describe('the submission of a result (AP-41, AG-50)', () => {
     expect(lines.at(-1)).toContain('result accepted');
   });
 
-  it('waits as long as Retry-After says, and not past the time there is', async () => {
-    api.on(route, { status: 429, body: {}, headers: { 'retry-after': '3600' } });
-    await submit(failed);
-    expect(sent()).toHaveLength(1);
-    expect(lines.at(-1)).toContain('result given up');
+  it.each([429, 503])(
+    'waits as long as Retry-After of a %i says, but at its end sends the result a last time',
+    async (status) => {
+      api.on(route, { status, body: {}, headers: { 'retry-after': '3600' } });
+      await submit(failed, { retryMs: 300 });
+      expect(sent()).toHaveLength(2);
+      expect(lines.at(-1)).toContain('result given up');
+    },
+  );
+
+  it('is accepted at the last moment, though it was to wait longer', async () => {
+    api.on(route, { status: 429, body: {}, headers: { 'retry-after': '3600' } }, accepted);
+    await submit(failed, { retryMs: 300 });
+    expect(lines.at(-1)).toContain('result accepted');
   });
 
   it('is given up after result_retry_secs, and at once when the agent must end', async () => {
