@@ -12,7 +12,7 @@ import type { PostgresAttempt } from './engine.js';
 import type { Step } from './exchange.js';
 import { expectMarked } from './marker.js';
 import { countOf, PREPARED, runForRows } from './rows.js';
-import { settingsStep } from './select.js';
+import { beginWrite, locksOfDml } from './write-transaction.js';
 
 /** Runs all statements or none under the request lock, with a marker row when the job has one (AP-32, AP-33, AP-53 to AP-55). */
 export async function runDml(attempt: PostgresAttempt, onProven: () => void): Promise<Report> {
@@ -40,7 +40,7 @@ async function runInTransaction(attempt: PostgresAttempt): Promise<Report> {
 async function runStatements(attempt: PostgresAttempt) {
   const { session, run, target } = attempt;
   // The steps that begin the transaction travel with the first statement.
-  let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
+  let ahead = beginWrite(run, locksOfDml(run));
   if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
   if (run.maxAffectedRows !== null) ahead.push(countChanges);
   const counted = ahead.length - 1;

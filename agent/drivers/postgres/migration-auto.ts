@@ -9,6 +9,7 @@ import type { PostgresAttempt } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { settingsStep } from './select.js';
 import { makeTrackingTable } from './tracking-table.js';
+import { beginRecord, locksOfMigration } from './write-transaction.js';
 
 /** Runs a migration's one statement outside a transaction, then writes its version row (MI-38). */
 export async function runMigrationOutside(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
@@ -80,7 +81,7 @@ async function failedStatement(
 function record(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
   return recordApplied(attempt, one, {
     async write({ session, run }) {
-      await session.exchange([{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)]);
+      await session.exchange(beginRecord(run, locksOfMigration(run)));
       return await recordVersion(attempt, one, 'auto');
     },
     commit: (bounded, transaction) => commitMigration(bounded, one, positionOf(one.migration.version, 1, 1), transaction),

@@ -10,9 +10,9 @@ import { asServerError } from './errors.js';
 import type { Step } from './exchange.js';
 import { expectMarked } from './marker.js';
 import { countOf } from './rows.js';
-import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { changeVersion, lookForVersion, makeTrackingTable } from './tracking-table.js';
+import { beginWrite, locksOfMigration } from './write-transaction.js';
 
 /** Runs a migration, its version row and its marker row in one transaction: all or nothing (MI-37). */
 export async function runMigrationInTransaction(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
@@ -46,7 +46,7 @@ const NEEDS_NO_TRANSACTION = '; it has to be the one statement of a migration wi
 
 /** Begins a transaction, and creates the tracking table in it where missing. */
 export function beginSteps(run: Run, table: TrackingTable): Step[] {
-  const begin: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
+  const begin = beginWrite(run, locksOfMigration(run));
   return table.there ? begin : [...begin, makeTrackingTable(table)];
 }
 

@@ -1,4 +1,3 @@
-import { lockKey } from '../../marker.js';
 import type { MigrationEngine } from '../../migrations/engine.js';
 import type { PostgresWriteTarget } from './engine.js';
 import type { Step } from './exchange.js';
@@ -8,9 +7,7 @@ import { repairVersion } from './repair.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { findTrackingTable, makeTrackingTable, readVersions } from './tracking-table.js';
-
-/** Key of the lock that excludes all other migrations of a database (MI-31). */
-export const MIGRATION_LOCK_KEY = lockKey('svc-migrations');
+import { MIGRATION_LOCK_KEY } from './write-transaction.js';
 
 export function createPostgresMigrations(target: PostgresWriteTarget): MigrationEngine<PostgresSession> {
   return {

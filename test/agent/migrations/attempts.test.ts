@@ -208,6 +208,27 @@ describe('locks of migrations', () => {
     await eventually(() => free(MIGRATION_LOCK));
   });
 
+  it('MI-31, AP-53: both locks are held until a migration that lets them go has committed', async () => {
+    const job = await standing([{ version: 'v1', up: `select pg_advisory_unlock_all(); ${wait}` }]);
+    for (const key of [MIGRATION_LOCK, String(requestLockKey(job.requestId))]) {
+      expect((await bench.target.query('select pg_try_advisory_lock($1) as taken', [key])).rows).toEqual([{ taken: false }]);
+    }
+    await open();
+    expect(await job.result).toMatchObject({ success: true });
+  });
+
+  it('MI-38: what has taken effect is recorded though its statement let the locks go and another session holds them', async () => {
+    const up = `do $$ begin perform pg_advisory_unlock_all(); create table t1 (id int); commit; perform pg_advisory_xact_lock(1); end $$`;
+    await bench.target.query('select pg_advisory_lock(1)');
+    const job = bench.offer('migrate_up', bundleOf('up', [{ version: 'v1', up, transactional: false }]));
+    await eventually(async () => (await bench.tables()).includes('t1'));
+    const taken = await bench.target.query('select pg_try_advisory_lock($1) as taken', [String(requestLockKey(job.requestId))]);
+    expect(taken.rows).toEqual([{ taken: true }]);
+    await open();
+    expect(await job.result).toMatchObject({ success: true });
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
   it('MI-I5: migrations of two gateways on one database do not mix', async () => {
     const other = await startMigrationBench({ through: () => bench.url });
     try {
