@@ -1,6 +1,7 @@
 import { stopAfter } from '../../../lib/deadline.js';
 import { failure, type Outcome } from '../../outcome.js';
 import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
+import { rollBack } from '../guard.js';
 import type { PostgresAttempt } from './engine.js';
 import type { Step, StepResult } from './exchange.js';
 import type { PostgresSession } from './session.js';
@@ -17,7 +18,7 @@ export async function commit(attempt: PostgresAttempt, transaction: TransactionI
 /** Words for a COMMIT that the server answered with a rollback. */
 export const ROLLED_BACK = 'the database rolled the transaction back';
 
-/** Sends COMMIT; when its answer is lost, `ask` and the marker row are checked on new connections (AP-37). */
+/** Sends COMMIT; when its answer is lost or the server ends with it, `ask` and the marker row are checked on new connections (AP-37). */
 export async function settleCommit(
   { session, run, target }: PostgresAttempt,
   ask: (other: PostgresSession) => Promise<'committed' | 'rolled_back' | null>,
@@ -28,7 +29,14 @@ export async function settleCommit(
     const [result] = await stopAfter(commitMs, () => session.destroy(), send);
     return result?.tag === 'COMMIT' ? { found: 'committed' } : { found: 'rolled_back', error: null };
   } catch (error) {
-    if (target.engine.errors.isServerError(error)) return { found: 'rolled_back', error };
+    // A server that dies says so with an error, too, after it may have written the commit. One that goes on has rolled back.
+    const goesOn = () =>
+      stopAfter(
+        commitMs,
+        () => session.destroy(),
+        () => rollBack(session, target),
+      );
+    if (target.engine.errors.isServerError(error) && (await goesOn()) !== null) return { found: 'rolled_back', error };
     session.destroy();
     return { found: await lookUpCommit(run, target, ask), error };
   }

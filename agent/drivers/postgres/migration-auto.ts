@@ -4,8 +4,8 @@ import { failed } from '../../migrations/results.js';
 import { recordApplied } from '../../migrations/version-row.js';
 import { Interrupted } from '../faults.js';
 import { heedOnlyStop, interruptible } from '../guard.js';
-import { invalidIndexes, leftBehind } from './auto.js';
 import type { PostgresAttempt } from './engine.js';
+import { findLeftBehind, findUnfinished, type Unfinished } from './left-behind.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { settingsStep } from './select.js';
 import { makeTrackingTable } from './tracking-table.js';
@@ -15,14 +15,14 @@ import { beginRecord, locksOfMigration } from './write-transaction.js';
 export async function runMigrationOutside(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
   const { session, run, target } = attempt;
   const at = positionOf(one.migration.version, 1, 1);
-  let before: string[];
+  let before: Unfinished;
   try {
     await session.exchange([
       ...(one.table.there ? [] : [makeTrackingTable(one.table)]),
       ...(run.marker ? [target.marker.openStep(run, 'auto')] : []),
       settingsStep(run.timeoutSecs, false),
     ]);
-    before = await invalidIndexes(session);
+    before = await findUnfinished(session);
   } catch (error) {
     return { failure: failed('not_started', whyFailed(error, attempt, at)), error };
   }
@@ -33,7 +33,7 @@ export async function runMigrationOutside(attempt: PostgresAttempt, one: OneMigr
 async function runStatement(
   attempt: PostgresAttempt,
   { migration }: OneMigration,
-  before: readonly string[],
+  before: Unfinished,
 ): Promise<StepFailure | null> {
   const at = positionOf(migration.version, 1, 1);
   const mayCommit = migration.statements.some((statement) => statement.mayCommit);
@@ -52,8 +52,8 @@ interface Progress {
   at: Position;
   /** Whether the statement may commit a part of its work by itself. */
   mayCommit: boolean;
-  /** The invalid indexes before the statement. */
-  before: readonly string[];
+  /** What was unfinished before the statement. */
+  before: Unfinished;
 }
 
 async function failedStatement(
@@ -64,12 +64,11 @@ async function failedStatement(
   const { session, run, target } = attempt;
   const { errors } = target.engine;
   const why = whyFailed(error, attempt, at);
-  if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
-    return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
-  }
+  const answered = errors.isServerError(error) || error instanceof Interrupted;
+  const found = answered ? await findLeftBehind(session, before) : null;
+  if (found === null) return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
   const outcome = mayCommit ? 'partial' : 'rolled_back';
-  const indexes = leftBehind(before, await invalidIndexes(session).catch(() => []));
-  const left = mayCommit ? `; what it had committed before that stays${indexes}` : indexes;
+  const left = mayCommit ? `; what it had committed before that stays${found}` : found;
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
     const failure = cancelFailure(run.control, outcome, at.subject);
