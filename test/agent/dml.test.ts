@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../agent/marker.js';
 import { endActive, untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
@@ -206,6 +206,53 @@ describe('execute_dml on PostgreSQL', () => {
       error_message: 'driver error: query cancelled; an invalid index was left behind: parts_waiting',
     });
     await other.end();
+  });
+
+  describe('an interrupted DETACH PARTITION CONCURRENTLY (AP-33)', () => {
+    const detach = 'alter table measures detach partition measures_1 concurrently';
+    let reader: pg.Client;
+    beforeEach(async () => {
+      reader = new pg.Client({ connectionString: database.url });
+      await reader.connect();
+      await target.query(`
+        drop table if exists measures, measures_1;
+        create table measures (id int) partition by list (id);
+        create table measures_1 partition of measures for values in (1);
+      `);
+      await reader.query('begin; select * from measures');
+    });
+    afterEach(() => reader.end());
+    const pending = async () => {
+      const { rows } = await target.query('select 1 from pg_inherits where inhdetachpending');
+      return rows.length > 0;
+    };
+    const left = '; a partition is half detached: to end that, ALTER TABLE measures DETACH PARTITION measures_1 FINALIZE';
+
+    it('is partial when it is cancelled, with what ends it', async () => {
+      const job = offer(detach);
+      await eventually(pending);
+      job.heartbeat.cancelled = true;
+      expect(await job.result).toMatchObject({
+        success: false,
+        outcome: 'partial',
+        cancelled: false,
+        error_message: `driver error: query cancelled${left}`,
+      });
+    });
+
+    it('is partial when its time is over', async () => {
+      expect(await run(detach, { statementTimeoutSecs: 1 })).toMatchObject({
+        success: false,
+        outcome: 'partial',
+        error_message: `driver error: query timed out after 1s${left}`,
+      });
+      expect(await pending()).toBe(true);
+    });
+
+    it('is no trace of a later statement that fails', async () => {
+      await run(detach, { statementTimeoutSecs: 1 });
+      expect(await run(detach)).toMatchObject({ outcome: 'rolled_back', error_message: expect.not.stringContaining('half') });
+    });
   });
 
   it('cancels a write and rolls it back (AP-42, AP-43)', async () => {

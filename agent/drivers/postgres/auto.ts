@@ -4,7 +4,7 @@ import { Interrupted } from '../faults.js';
 import { interruptible, runErrorText } from '../guard.js';
 import { committed } from '../written.js';
 import type { PostgresAttempt } from './engine.js';
-import { findLeftBehind, findUnfinished, type Unfinished } from './left-behind.js';
+import { findLeftBehind, findUnfinished, type LeftBehind, type Unfinished } from './left-behind.js';
 import { countOf } from './rows.js';
 import { settingsStep } from './select.js';
 
@@ -42,11 +42,14 @@ async function failed(error: unknown, attempt: PostgresAttempt, { begunAt, befor
   const { errors } = target.engine;
   const answered = errors.isServerError(error) || error instanceof Interrupted;
   if (before === null && !answered) return failure('not_started', errors.errorText(error));
-  const left = before === null ? '' : answered ? await findLeftBehind(session, before) : null;
+  const left = before === null ? nothing : answered ? await findLeftBehind(session, before) : null;
   if (left === null) return failure('unknown', `commit outcome unknown: ${errors.errorText(error)}`);
-  if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
-  const how = before === null ? 'not_started' : 'rolled_back';
+  if (run.marker && !left.partial) await session.exchange([target.marker.remove(run)]).catch(() => {});
+  const how = before === null ? 'not_started' : left.partial ? 'partial' : 'rolled_back';
   const cancelled = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
   const ended = cancelled ? run.control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, attempt, begunAt));
-  return ended.success ? ended : { ...ended, errorMessage: `${ended.errorMessage}${left}` };
+  if (ended.success) return ended;
+  return { ...ended, cancelled: ended.cancelled && !left.partial, errorMessage: `${ended.errorMessage}${left.words}` };
 }
+
+const nothing: LeftBehind = { partial: false, words: '' };

@@ -67,8 +67,8 @@ async function failedStatement(
   const answered = errors.isServerError(error) || error instanceof Interrupted;
   const found = answered ? await findLeftBehind(session, before) : null;
   if (found === null) return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
-  const outcome = mayCommit ? 'partial' : 'rolled_back';
-  const left = mayCommit ? `; what it had committed before that stays${found}` : found;
+  const outcome = mayCommit || found.partial ? 'partial' : 'rolled_back';
+  const left = mayCommit ? `; what it had committed before that stays${found.words}` : found.words;
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
     const failure = cancelFailure(run.control, outcome, at.subject);

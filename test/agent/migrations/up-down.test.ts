@@ -198,6 +198,22 @@ describe('transaction:false on PostgreSQL', () => {
     expect(await bench.versions()).toEqual(['v1']);
   });
 
+  it('MI-38: a DETACH PARTITION CONCURRENTLY that is interrupted half-way is partial, with what ends it', async () => {
+    await bench.target.query(`
+      create table measures (id int) partition by list (id);
+      create table measures_1 partition of measures for values in (1)`);
+    await bench.target.query('begin; select * from measures');
+    const up = 'alter table measures detach partition measures_1 concurrently';
+    const result = await bench.up([{ version: 'v1', up, transactional: false }], null, { statementTimeoutSecs: 1 });
+    await bench.target.query('commit');
+    expect(result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
+    expect(result.error_message).toMatch(
+      /^migration timed out \(version v1\): .*; a partition is half detached: to end that, ALTER TABLE measures DETACH PARTITION measures_1 FINALIZE$/,
+    );
+    expect(await bench.versions()).toEqual([]);
+    await bench.target.query('drop table measures cascade');
+  });
+
   it('AP-I5: code that commits and then fails is partial, for a part of it may stay', async () => {
     const up = "do $$ begin create table t1 (id int); commit; raise exception 'half way'; end $$";
     const result = await bench.up([{ version: 'v1', up, transactional: false }]);
