@@ -20,7 +20,7 @@ export interface TappedClient extends pg.ClientBase {
 export interface Backend extends OwnSettings {
   pid: string;
   since: string;
-  /** Statements for what start options cannot set; repeated after each DISCARD ALL. */
+  /** Statements for what start options cannot set; repeated after each reset of the session. */
   settings: readonly string[];
 }
 

@@ -1,6 +1,5 @@
 import type { MigrationEngine } from '../../migrations/engine.js';
 import type { PostgresWriteTarget } from './engine.js';
-import type { Step } from './exchange.js';
 import { runMigrationOutside } from './migration-auto.js';
 import { runMigrationInTransaction } from './migration-tx.js';
 import { repairVersion } from './repair.js';
@@ -16,11 +15,14 @@ export function createPostgresMigrations(target: PostgresWriteTarget): Migration
       return rows[0]?.[0] === 't';
     },
     beginRead: (session, timeoutSecs) =>
-      session.exchange([step('begin transaction isolation level repeatable read read only'), settingsStep(timeoutSecs, true)]),
+      session.exchange([
+        { kind: 'run', text: 'begin transaction isolation level repeatable read read only' },
+        settingsStep(timeoutSecs, true),
+      ]),
     findTable: findTrackingTable,
     makeTable: (session, table) => session.exchange([makeTrackingTable(table)]),
     readVersions,
-    forget: (session) => session.exchange(forgetSteps),
+    forget: (session) => session.checkSettings([...resets, ...session.backend.settings]),
     runOne: (session, run, one) =>
       one.migration.transactional
         ? runMigrationInTransaction({ session, run, target }, one)
@@ -29,12 +31,8 @@ export function createPostgresMigrations(target: PostgresWriteTarget): Migration
   };
 }
 
-function step(text: string): Step {
-  return { kind: 'run', text };
-}
-
 /** Everything that DISCARD ALL does except releasing the locks. */
-const forgetSteps = [
+const resets = [
   'close all',
   'set session authorization default',
   'reset all',
@@ -43,4 +41,4 @@ const forgetSteps = [
   'discard plans',
   'discard temp',
   'discard sequences',
-].map(step);
+];

@@ -84,6 +84,33 @@ describe('migrate_up on PostgreSQL', () => {
     }
   });
 
+  it('HD-30, MI-36: each migration of a run begins with the session as it was connected', async () => {
+    const role = `set_${Date.now()}`;
+    const name = new URL(bench.url).pathname.slice(1);
+    await bench.target.query(`
+      create role ${role} superuser login password 'x';
+      create role ${role}_used superuser;
+      alter role ${role} set role ${role}_used;
+      alter database ${name} set session_replication_role = replica`);
+    const url = Object.assign(new URL(bench.url), { username: role, password: 'x' }).href;
+    const own = await startMigrationBench({ through: () => url });
+    const look = (version: string, table: string) => ({
+      version,
+      up: `create table ${table} as select current_user::text as who, current_setting('session_replication_role') as acts_as`,
+    });
+    try {
+      expect(await own.up([look('v1', 't1'), look('v2', 't2')])).toMatchObject({ success: true });
+      for (const table of ['t1', 't2']) {
+        const { rows } = await bench.target.query(`select * from ${table}`);
+        expect(rows).toEqual([{ who: `${role}_used`, acts_as: 'origin' }]);
+      }
+    } finally {
+      await own.close();
+      await bench.target.query(`alter database ${name} reset session_replication_role`);
+      await bench.target.query(`drop owned by ${role}, ${role}_used cascade; drop role ${role}, ${role}_used`);
+    }
+  });
+
   it('MI-20: uses a table that is there as it is, and writes no other column', async () => {
     await bench.target.query(
       `create table schema_migrations (version varchar(20) primary key, at timestamptz default 'epoch'); insert into schema_migrations values ('v1')`,
