@@ -5,6 +5,7 @@ import { requestLockKey } from '../../agent/marker.js';
 import { endActive, untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { attemptId, type FakeJob, type JobInput } from '../support/fake-job.js';
+import { bundleOf } from '../support/migration-bench.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent, withoutBeats } from '../support/test-agent.js';
@@ -342,6 +343,39 @@ describe('execute_dml on PostgreSQL', () => {
     wishing.stop();
     await wishing.exit;
     await other.close();
+  });
+
+  describe('what was set before COMMIT', () => {
+    const noting = `
+      create or replace function note() returns trigger language plpgsql as $$ begin
+        insert into noted values (current_setting('synchronous_commit')); return null; end $$;
+      drop table if exists noted;
+      create table noted (at_commit text);
+      create constraint trigger note after update on parts deferrable initially deferred for each row execute function note();`;
+
+    it.each([
+      ['off', 'on'],
+      ['remote_apply', 'remote_apply'],
+    ])('does not let a commit be reported before it is on disk (synchronous_commit %s by the address)', async (wished, used) => {
+      await target.query(noting);
+      const other = await startFakeGateway();
+      const url = `${database.url}?options=${encodeURIComponent(`-c synchronous_commit=${wished}`)}`;
+      const wishing = startTestAgent({ gateway: other, url, head: 'operations = ["execute_dml", "migrate_up"]' });
+      const update = 'update parts set qty = 0 where id = 1';
+      const weaken = `select set_config('synchronous_commit', 'off', true)`;
+      expect(await other.offer({ operation: 'execute_dml', detail: `${weaken}; ${update}` }).result).toMatchObject({
+        success: true,
+      });
+      for (const [index, first] of [weaken, 'set synchronous_commit = off', 'reset all'].entries()) {
+        const detail = bundleOf('up', [{ version: `${used.length}.${index}`, up: `${first}; ${update}` }]);
+        expect(await other.offer({ operation: 'migrate_up', detail }).result).toMatchObject({ success: true });
+      }
+      const { rows } = await target.query('select at_commit from noted');
+      expect(rows.map(({ at_commit }) => at_commit)).toEqual([used, used, used, used]);
+      wishing.stop();
+      await wishing.exit;
+      await other.close();
+    });
   });
 
   it('leaves no lock, setting or temporary table on the connection (AP-I6)', async () => {

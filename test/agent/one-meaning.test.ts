@@ -152,6 +152,36 @@ describe('what the classifier reads is what the database does (HD-30)', () => {
     expect(await count(`note <> 'fine'`)).toBe(2);
   });
 
+  it('a function changes neither how values are read and written nor whether triggers run, for what follows in its text', async () => {
+    await root.query(`
+      create function looser() returns int language plpgsql as $$ begin
+        perform set_config('DateStyle', 'ISO, DMY', false), set_config('TimeZone', 'Asia/Tokyo', true),
+          set_config('bytea_output', 'escape', true), set_config('extra_float_digits', '-10', true),
+          set_config('quote_all_identifiers', 'on', true), set_config('session_replication_role', 'replica', false);
+        return 1; end $$;
+      create table checked (id int primary key);
+      create table rests (id int references checked);`);
+    await start();
+    const values = `concat_ws(' ', '02/01/2031'::date, '2031-01-01 00:00'::timestamptz, '\\x00'::bytea, 1::float8 / 3, quote_ident('a'))`;
+    expect(
+      (await run(`UPDATE parts SET qty = looser() WHERE id = 1; UPDATE parts SET note = ${values} WHERE id = 1`)).status,
+    ).toBe('executed');
+    expect(await count(`note = '2031-02-01 2031-01-01 00:00:00+00 \\x00 0.3333333333333333 a'`)).toBe(1);
+    const orphan = await run('UPDATE parts SET qty = looser() WHERE id = 1; INSERT INTO rests VALUES (7)');
+    expect(orphan.status).toBe('failed');
+    expect((await root.query('select * from rests')).rows).toEqual([]);
+  });
+
+  it('what a text sets by SET holds for all that follows in it, whatever a function sets meanwhile', async () => {
+    await root.query(`create function elsewhere() returns int language plpgsql as $$ begin
+      perform set_config('TimeZone', 'Asia/Tokyo', true), set_config('DateStyle', 'ISO, YMD', true); return 1; end $$`);
+    await start();
+    const text = `SET TIME ZONE 'Europe/Berlin'; SET datestyle = 'ISO, DMY'; UPDATE parts SET qty = elsewhere() WHERE id = 1;
+      UPDATE parts SET note = concat_ws(' ', '02/01/2031'::date, '2031-01-01 00:00'::timestamptz) WHERE id = 1`;
+    expect((await run(text)).status).toBe('executed');
+    expect(await count(`note = '2031-01-02 2031-01-01 00:00:00+01'`)).toBe(1);
+  });
+
   it('a migration cannot change how its next texts are read', async () => {
     await start();
     const files = (sql: string) =>

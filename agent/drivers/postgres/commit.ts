@@ -4,6 +4,7 @@ import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
 import { rollBack } from '../guard.js';
 import type { PostgresAttempt } from './engine.js';
 import type { Step, StepResult } from './exchange.js';
+import { durably } from './select.js';
 import type { PostgresSession } from './session.js';
 
 /** Sends COMMIT and returns how it ended; `success` is returned when the change was committed. */
@@ -24,10 +25,10 @@ export async function settleCommit(
   ask: (other: PostgresSession) => Promise<'committed' | 'rolled_back' | null>,
 ): Promise<CommitEnd> {
   const commitMs = Math.max(run.timeoutSecs * 1000, target.timings.commitProbeMs);
-  const send = () => session.exchange([{ kind: 'run', text: 'commit' }]);
+  const send = () => session.exchange(commitSteps);
   try {
-    const [result] = await stopAfter(commitMs, () => session.destroy(), send);
-    return result?.tag === 'COMMIT' ? { found: 'committed' } : { found: 'rolled_back', error: null };
+    const results = await stopAfter(commitMs, () => session.destroy(), send);
+    return results.at(-1)?.tag === 'COMMIT' ? { found: 'committed' } : { found: 'rolled_back', error: null };
   } catch (error) {
     // A server that dies says so with an error, too, after it may have written the commit. One that goes on has rolled back.
     const goesOn = () =>
@@ -41,6 +42,11 @@ export async function settleCommit(
     return { found: await lookUpCommit(run, target, ask), error };
   }
 }
+
+/** Restores what was set at the beginning: a text, trigger or function may have made COMMIT answer before the change is on disk. */
+const commitSteps = ['set local synchronous_commit to default', `select ${durably(true)}`, 'commit'].map(
+  (text): Step => ({ kind: 'run', text }),
+);
 
 /**
  * The server's id of a transaction; `id` is null until the transaction writes. A crash loses ids not yet on disk and reuses them,

@@ -44,13 +44,15 @@ async function runStatements(attempt: PostgresAttempt) {
   if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
   if (run.maxAffectedRows !== null) ahead.push(countChanges);
   const counted = ahead.length - 1;
+  // Settings come before all other statements (SQ-60).
+  const own = run.statements.filter(({ kind }) => kind === 'setting').map(({ text }) => runStep(text));
   let before: number | null = null;
   let affected = 0;
   let json: RowsJson | null = null;
   for (const [index, statement] of run.statements.entries()) {
     const withRows = statement.producesRows && index === run.statements.length - 1;
     const steps: Step[] = [
-      ...(index > 0 ? [session.keepMeaning] : ahead),
+      ...(index > 0 ? [session.keepMeaning, ...own.slice(0, index)] : ahead),
       withRows ? prepareStep(statement.text) : runStep(statement.text),
     ];
     ahead = [];

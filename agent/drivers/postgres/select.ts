@@ -76,12 +76,18 @@ function finishRead(session: PostgresSession, json: RowsJson, guarded: (string |
  * Applies to the open transaction when `local`, else to the session. Its row ends with the schemas that the session searches.
  */
 export function settingsStep(timeoutSecs: number, local: boolean): Step {
-  const set = (name: string, value: string) => `pg_catalog.set_config('${name}', ${value}, ${local})`;
+  const set = (name: string, value: string) => setConfig(name, value, local);
   return {
     kind: 'run',
-    text: `select ${set('statement_timeout', '$1')}, ${set('idle_in_transaction_session_timeout', "'60000'")}, ${set('synchronous_commit', DURABLE)}, ${SEARCHED}`,
+    text: `select ${set('statement_timeout', '$1')}, ${set('idle_in_transaction_session_timeout', "'60000'")}, ${durably(local)}, ${SEARCHED}`,
     values: [String(timeoutSecs * 1000)],
   };
 }
 
-const DURABLE = "coalesce(nullif(pg_catalog.current_setting('synchronous_commit'), 'off'), 'on')";
+/** Makes commits wait for the disk, and for what else the database wants. */
+export const durably = (local: boolean) => setConfig('synchronous_commit', DURABLE, local);
+
+const setConfig = (name: string, value: string, local: boolean) => `pg_catalog.set_config('${name}', ${value}, ${local})`;
+
+const DURABLE = `case when pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off' then 'on'
+  else pg_catalog.current_setting('synchronous_commit') end`;

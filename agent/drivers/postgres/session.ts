@@ -44,7 +44,7 @@ export class PostgresSession implements Session {
 
   /**
    * A step before each further statement of a transaction: a function of the previous statement may have changed settings
-   * (HD-30).
+   * (HD-30). The text's own SETs have to follow it.
    */
   get keepMeaning(): Step {
     return this.#fixed.keepMeaning(this.backend);

@@ -12,9 +12,7 @@ export interface FixedSettings {
   readonly look: Step;
   /** What is wrong in a row of `look`, or null. */
   problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): WrongSetting | null;
-  /**
-   * Restores, in the open transaction, the settings that no text may set but a function of an earlier statement may have changed.
-   */
+  /** Restores in the open transaction all of the settings: a function of an earlier statement may have changed them. */
   keepMeaning(own: OwnSettings): Step;
   /** The same for texts that may change settings, but not how texts are parsed. */
   keepReading(own: OwnSettings): Step;
@@ -44,7 +42,7 @@ const meaning = {
   row_security: 'on',
   IntervalStyle: 'postgres',
 };
-/** What a text may set (SQ-50), and how values are written (agent-process.md section 10). */
+/** How values are written (agent-process.md section 10), and how a text's are read; it may set some of them (SQ-50). */
 const forms = {
   DateStyle: 'ISO, MDY',
   TimeZone: 'UTC',
@@ -77,20 +75,23 @@ export function fixedSettings(searchPath: string, readOnly: boolean): FixedSetti
       return { name, problem: `the setting ${name} is '${row?.[at] ?? ''}' instead of '${value}'` };
     },
     keepMeaning: ({ encoding, role }) =>
-      setAgain({ ...reading, ...meaning, search_path: searchPath, client_encoding: encoding, role }),
+      setAgain({ ...reading, ...meaning, ...forms, search_path: searchPath, client_encoding: encoding, role }, originAgain),
     keepReading: ({ encoding }) => setAgain({ ...reading, client_encoding: encoding }),
   };
 }
 
-function setAgain(settings: Record<string, string>): Step {
+function setAgain(settings: Record<string, string>, ...further: string[]): Step {
   const values = Object.values(settings);
   const calls = Object.keys(settings).map((name, index) => `pg_catalog.set_config('${name}', $${index + 1}, true)`);
-  return { kind: 'run', text: `select ${calls.join(', ')}`, values };
+  return { kind: 'run', text: `select ${[...calls, ...further].join(', ')}`, values };
 }
 
 export const REPLICATION_ROLE = 'session_replication_role';
 /** Sets what start options cannot, where the role may; `DISCARD ALL` undoes it. */
 export const BE_ORIGIN = `set ${REPLICATION_ROLE} to 'origin'`;
+/** Fails for a role that may not set it, because what follows would run without triggers. */
+const originAgain = `case when pg_catalog.current_setting('${REPLICATION_ROLE}') operator(pg_catalog.<>) 'origin'
+  then pg_catalog.set_config('${REPLICATION_ROLE}', 'origin', true) end`;
 
 /** A setting that stays wrong after the agent has set it needs a person to fix it. */
 export function differs({ name, problem }: WrongSetting): ConnectFailure {
