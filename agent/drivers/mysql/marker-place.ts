@@ -3,6 +3,7 @@ import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
 import { MISSING_TABLE, mysqlMarkerDdl } from '../../marker.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError, mysqlErrors } from './errors.js';
+import { findMarkerTables, nameOf } from './marker-tables.js';
 import { type MysqlSession, quoted } from './session.js';
 
 const DATABASE_DENIED = 1044;
@@ -17,12 +18,12 @@ export interface MarkerNames {
   table: string;
 }
 
-/** Where marker rows are written, and where older agent versions may have written some. */
+/** Where marker rows are written, and where others may have written some; all tables are quoted, with their databases. */
 export interface MarkerPlace {
-  /** Quoted, with its database. */
   table: string;
-  /** The databases after it, in which an older agent version may have found its place. */
-  next: readonly string[];
+  /** Every marker table that was found, `table` too. */
+  all: readonly string[];
+  /** Those of them in which earlier versions of this agent wrote. */
   older: readonly string[];
 }
 
@@ -45,8 +46,11 @@ export async function prepareMarkerPlace(session: MysqlSession, names: MarkerNam
     const { problem, lacksTable } = await prepareIn(session, schema, names.table, { onlyLook, makesDatabase });
     const next = databases.slice(index + 1);
     if (problem === null || lacksTable || next.length === 0) {
-      const place = { table: nameOf(schema, names.table), next, older: await findOlderTables(session, next, names.table) };
-      return { place, problem, note: before === null ? null : `in database ${schema}, because of the own one: ${before}` };
+      const found = await findMarkerTables(session, names.table);
+      const older = next.map((one) => nameOf(one, names.table)).filter((one) => found.tables.includes(one));
+      const place = { table: nameOf(schema, names.table), all: found.tables, older };
+      const note = before === null ? null : `in database ${schema}, because of the own one: ${before}`;
+      return { place, problem: problem ?? found.problem, note };
     }
     before = problem;
   }
@@ -58,8 +62,6 @@ function databasesOf({ schema, database }: MarkerNames): string[] {
   if (database === null) return [];
   return database === MARKER_SCHEMA ? [MARKER_SCHEMA] : [MARKER_SCHEMA, database];
 }
-
-const nameOf = (schema: string, table: string) => `${quoted(schema)}.${quoted(table)}`;
 
 /** `problem` is null when rows can be written and read in a place. A table that is missing alone, the agent creates at its start. */
 interface Prepared {
@@ -99,14 +101,6 @@ async function prepareIn(
 
 async function hasDatabase(session: MysqlSession, schema: string): Promise<boolean> {
   return (await session.query('select 1 from information_schema.schemata where schema_name = ?', [schema])).length > 0;
-}
-
-/** Tables that an older agent version may have written to and this account can read. */
-export async function findOlderTables(session: MysqlSession, schemas: readonly string[], name: string): Promise<string[]> {
-  const found: string[] = [];
-  for (const schema of schemas)
-    if ((await engineOf(session, schema, name))?.toLowerCase() === 'innodb') found.push(nameOf(schema, name));
-  return found;
 }
 
 async function engineOf(session: MysqlSession, schema: string, table: string): Promise<string | null | undefined> {

@@ -2,7 +2,9 @@ import { MAX_STRANGERS, type MarkerRow, markerRow } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
-import { findOlderTables, type MarkerNames, type MarkerPlace, prepareMarkerPlace } from './marker-place.js';
+import { mysqlErrors } from './errors.js';
+import { type MarkerNames, type MarkerPlace, prepareMarkerPlace } from './marker-place.js';
+import { findMarkerTables, MARKER_COLUMNS } from './marker-tables.js';
 import type { MysqlSession } from './session.js';
 
 export interface MysqlMarker extends Marker<MysqlSession> {
@@ -11,7 +13,7 @@ export interface MysqlMarker extends Marker<MysqlSession> {
 }
 
 export function createMysqlMarker(names: MarkerNames): MysqlMarker {
-  let place: MarkerPlace = { table: '', next: [], older: [] };
+  let place: MarkerPlace = { table: '', all: [], older: [] };
   return {
     async prepare(session, onlyLook) {
       const found = await prepareMarkerPlace(session, names, onlyLook);
@@ -19,14 +21,18 @@ export function createMysqlMarker(names: MarkerNames): MysqlMarker {
       return { problem: found.problem, note: found.note };
     },
     async read(session, run) {
-      if (run.unresolvedFences.length > 0) {
-        // An agent of an earlier version may have started writing since this one looked.
-        const older = await findOlderTables(session, place.next, names.table);
-        place = { ...place, older };
+      const { table, all } = place;
+      const look = async () => (await findMarkerTables(session, names.table)).tables;
+      const readIn = (tables: readonly string[]) => readTables(session, [...new Set([table, ...tables])], run);
+      // Another agent may have started writing elsewhere since this one looked.
+      const tables = run.unresolvedFences.length > 0 ? await look() : all;
+      try {
+        return await readIn(tables);
+      } catch (error) {
+        if (!mysqlErrors.isServerError(error)) throw error;
+        // A table of another database may have gone since then.
+        return await readIn(await look());
       }
-      const rows: MarkerRow[] = [];
-      for (const table of [place.table, ...place.older]) rows.push(...(await readRows(session, table, run)));
-      return rows;
     },
     open: (session, run, mode) => session.query(openText(place.table), [...keyOf(run), mode, run.agentId, run.approvalDigest]),
     async done(session, run, rowsAffected) {
@@ -58,17 +64,22 @@ const openText = (table: string) =>
      state = if(state = 'done' and execution_id = values(execution_id), state, 'open'),
      agent_id = values(agent_id), approval_digest = values(approval_digest), execution_id = values(execution_id)`;
 
+async function readTables(session: MysqlSession, tables: readonly string[], run: Run): Promise<MarkerRow[]> {
+  const rows: MarkerRow[] = [];
+  for (const table of tables) rows.push(...(await readRows(session, table, run)));
+  return rows;
+}
+
 /** All rows of the known attempts and a few others, however many and however long the planted ones are. */
 async function readRows(session: MysqlSession, table: string, run: Run): Promise<MarkerRow[]> {
   const ids = [run.executionId, ...(run.unresolvedExecutions?.map(({ executionId }) => executionId) ?? [])];
   const fences = run.unresolvedExecutions === null ? run.unresolvedFences : [];
   const marks = (values: readonly unknown[]) => values.map(() => '?').join(', ');
   const known = `(execution_id in (${marks(ids)}) or fence in (${marks([0, ...fences])}))`;
-  const columns = 'fence, mode, state, rows_affected, step, execution_id, approval_digest';
   const values = [run.requestId, ...ids, ...[-1, ...fences].map(String)];
   const rows = await session.query(
-    `(select ${columns} from ${table} where request_id = ? and ${known})
-     union all (select ${columns} from ${table} where request_id = ? and not ${known} order by fence desc limit ${MAX_STRANGERS})`,
+    `(select ${MARKER_COLUMNS} from ${table} where request_id = ? and ${known})
+     union all (select ${MARKER_COLUMNS} from ${table} where request_id = ? and not ${known} order by fence desc limit ${MAX_STRANGERS})`,
     [...values, ...values],
   );
   return rows.map(markerRow);
