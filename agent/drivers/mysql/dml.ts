@@ -12,6 +12,7 @@ import { commitMysql } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
 import { isInnodbOnly } from './innodb.js';
 import { limitTime } from './limits.js';
+import { expectLocks, requestLockName } from './locks.js';
 import { runMysqlStatement } from './rows.js';
 import type { MysqlSession } from './session.js';
 
@@ -69,5 +70,6 @@ async function runStatements(attempt: MysqlAttempt): Promise<Outcome> {
   }
   if (countAll !== null) refuseAboveBound(run, Math.max(affected, await interruptible(attempt, countAll)));
   if (run.marker) await target.marker.done(session, run, affected);
+  await expectLocks(session, [requestLockName(run.requestId)]);
   return committed(affected, json);
 }

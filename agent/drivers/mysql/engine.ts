@@ -1,5 +1,6 @@
 import type { Attempt, Engine, WriteTarget } from '../engine.js';
 import { mysqlErrors } from './errors.js';
+import { requestLockName, tryLock } from './locks.js';
 import type { MysqlMarker } from './marker.js';
 import type { MysqlSession } from './session.js';
 
@@ -21,10 +22,7 @@ export const mysqlEngine: Engine<MysqlSession> = {
     const warnings = await session.query('show warnings');
     return warnings.some(([, code]) => code === NOT_ROLLED_BACK) ? 'kept' : 'undone';
   },
-  async tryRequestLock(session, requestId) {
-    const [row] = await session.query('select get_lock(?, 0)', [`svc:${requestId}`]);
-    return row?.[0] === '1';
-  },
+  tryRequestLock: (session, requestId) => tryLock(session, requestLockName(requestId)),
 };
 
 /**

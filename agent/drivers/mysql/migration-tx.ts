@@ -4,13 +4,19 @@ import { failed } from '../../migrations/results.js';
 import { checkFlag, interruptible } from '../guard.js';
 import { settleCommit } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
+import { expectLocks } from './locks.js';
 import type { MysqlSession } from './session.js';
 import { changeVersion, hasVersion } from './tracking-table.js';
 
 /**
  * Runs a migration that only changes rows, with its version row and its marker row, in one transaction: all or nothing (MI-39).
+ * Commits only while the session has the locks.
  */
-export async function runMigrationInTransaction(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
+export async function runMigrationInTransaction(
+  attempt: MysqlAttempt,
+  one: OneMigration,
+  locks: readonly string[],
+): Promise<StepFailure | null> {
   const { session, run } = attempt;
   const { version, statements } = one.migration;
   let at = positionOf(version, 1, statements.length);
@@ -21,7 +27,10 @@ export async function runMigrationInTransaction(attempt: MysqlAttempt, one: OneM
       await interruptible(attempt, () => session.run(text));
     }
     at = positionOf(version, 1, 1);
-    await interruptible(attempt, () => recordVersion(attempt, one, 'tx'));
+    await interruptible(attempt, async () => {
+      await recordVersion(attempt, one, 'tx');
+      await expectLocks(session, locks);
+    });
     checkFlag(run);
   } catch (error) {
     return await undoMigration(error, attempt, at);

@@ -7,6 +7,7 @@ import type { MysqlAttempt, MysqlWriteTarget } from './engine.js';
 import { isInnodbOnly } from './innodb.js';
 import { type Before, takeBack, variablesOf } from './leftovers.js';
 import { limitMigrationTime, limitTime } from './limits.js';
+import { expectLocks, requestLockName, tryLock } from './locks.js';
 import { runMigrationOneByOne } from './migration-auto.js';
 import { runMigrationInTransaction } from './migration-tx.js';
 import { repairVersion } from './repair.js';
@@ -24,7 +25,8 @@ export function createMysqlMigrations(target: MysqlWriteTarget): MigrationEngine
     async tryLock(session) {
       const database = await takeLock(session);
       if (database === null) return false;
-      migrating.set(session, { before: { database, variables: await variablesOf(session) }, ran: [] });
+      const before = { database, variables: await variablesOf(session) };
+      migrating.set(session, { before, ran: [], locks: [migrationLockName(database)] });
       return true;
     },
     async beginRead(session, timeoutSecs) {
@@ -36,31 +38,35 @@ export function createMysqlMigrations(target: MysqlWriteTarget): MigrationEngine
     readVersions,
     async forget(session) {
       const state = migrating.get(session);
-      if (state) await takeBack(session, state.before, state.ran);
+      if (!state) return;
+      // Taking a lost lock back would not tell what another run has done meanwhile.
+      await expectLocks(session, state.locks);
+      await takeBack(session, state.before, state.ran);
     },
     runOne(session, run, one) {
       const state = migrating.get(session);
-      if (state) state.ran = one.migration.statements;
-      return runMigration({ session, run, target }, one);
+      const locks = [requestLockName(run.requestId), ...(state?.locks ?? [])];
+      if (state) migrating.set(session, { ...state, ran: one.migration.statements, locks });
+      return runMigration({ session, run, target }, one, locks);
     },
     repair: (session, run, table, repair) => repairVersion({ session, run, target }, table, repair),
   };
 }
 
-/** What a session was before its migration, and the statements that changed it since. */
+/** What a session was before its migration, the statements that changed it since, and the locks that it must keep. */
 interface Migrating {
   before: Before;
   ran: readonly MigrationStatement[];
+  locks: readonly string[];
 }
 
 /** Takes the lock of the session's database and returns that database; null when another session has the lock. */
 async function takeLock(session: MysqlSession): Promise<string | null> {
   const [[database] = []] = await session.query('select database()');
-  const [[taken] = []] = await session.query('select get_lock(?, 0)', [migrationLockName(database ?? '')]);
-  return taken === '1' ? (database ?? '') : null;
+  return (await tryLock(session, migrationLockName(database ?? ''))) ? (database ?? '') : null;
 }
 
-async function runMigration(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
+async function runMigration(attempt: MysqlAttempt, one: OneMigration, locks: readonly string[]): Promise<StepFailure | null> {
   const { session, run } = attempt;
   const { version, statements } = one.migration;
   // Resetting a connection does not change its current database.
@@ -74,5 +80,5 @@ async function runMigration(attempt: MysqlAttempt, one: OneMigration): Promise<S
   } catch (error) {
     return { failure: failed('not_started', whyFailed(error, attempt, positionOf(version, 1, 1))), error };
   }
-  return inTransaction ? await runMigrationInTransaction(attempt, one) : await runMigrationOneByOne(attempt, one);
+  return inTransaction ? await runMigrationInTransaction(attempt, one, locks) : await runMigrationOneByOne(attempt, one);
 }

@@ -108,6 +108,20 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed' });
   });
 
+  it.each([
+    ['a statement', '', 'select release_all_locks(); update parts set qty = 0'],
+    ['a trigger', 'create trigger let_go before update on parts for each row do release_all_locks()', 'update parts set qty = 0'],
+  ])('AP-53: a write whose lock %s releases is rolled back: another attempt may have run', async (_, prepared, detail) => {
+    if (prepared !== '') await bench.root.query(prepared);
+    const job = offer(detail);
+    expect(await job.result).toMatchObject({
+      success: false,
+      outcome: 'rolled_back',
+      error_message: "driver error: query failed: the agent's lock is gone: a statement, a trigger or a function released it",
+    });
+    expect([await quantity(1), await markers(job.requestId)]).toEqual([10, []]);
+  });
+
   it('AP-34: runs DDL one by one with a marker of mode auto, and says how many were done before a failure', async () => {
     const job = offer('create table logs (id int) engine=InnoDB; update parts set qty = 1; alter table nowhere add column x int');
     const result = await job.result;

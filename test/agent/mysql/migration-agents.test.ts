@@ -64,11 +64,20 @@ describe.skipIf(server === null)('agents that migrate one MySQL', () => {
     expect(await bench.versions()).toEqual(['v1', 'v2', 'v3', 'v4']);
   }, 120_000);
 
-  it('MI-31: hold the lock until the run ends, also when a migration lets all locks go; the end of their session frees it', async () => {
+  it('MI-31: end the run when a migration lets all locks go: another run may have had them', async () => {
+    const files = [{ version: 'a1', up: 'do release_all_locks()' }, ...tableFiles(1)];
+    const result = await bench.up(files);
+    expect(result).toMatchObject({ success: false, outcome: 'partial' });
+    expect(dataOf(result)).toMatchObject({ applied_before_failure: ['a1'], failed_version: 'v1' });
+    expect(result.error_message).toContain("version v1: the agent's lock is gone");
+    expect([await bench.tables(), await bench.versions()]).toEqual([[], ['a1']]);
+  });
+
+  it('MI-31: hold the lock until the run ends; the end of their session frees it', async () => {
     await shut();
     const other = await startOther();
     const dying = other.offer([
-      { version: 'a1', up: 'select release_all_locks()' },
+      { version: 'a1', up: 'do 1' },
       { version: 'a2', up: wait() },
     ]);
     await bench.untilActive(`get_lock('${gate}'`);

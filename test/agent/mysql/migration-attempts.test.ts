@@ -179,6 +179,22 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     expect(await bench.tables()).toEqual(['t2']);
   });
 
+  it('AP-53, MI-31: one that changes rows is rolled back if it releases its locks: another run may have had them', async () => {
+    await bench.root.query('create table parts (id int primary key)');
+    for (const name of [(id: string) => `svc:${id}`, () => migrationLockName(bench.database.name)]) {
+      const requestId = randomUUID();
+      const up = `insert into parts values (1); select release_lock('${name(requestId)}')`;
+      const result = await bench.up([{ version: 'v1', up }], null, { requestId });
+      expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+      expect(result.error_message).toMatch(/^migration error: version v1: the agent's lock is gone/);
+      expect([await bench.column('select id from parts'), await bench.versions(), await bench.markers(requestId)]).toEqual([
+        [],
+        [],
+        [],
+      ]);
+    }
+  });
+
   it('AP-53: a lost attempt that still runs in the database is waited for', async () => {
     await shut();
     const requestId = randomUUID();
