@@ -91,13 +91,16 @@ function whatStays(running: ClassifiedStatement | null, kept: boolean, done: num
 }
 
 /**
- * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, and MariaDB drops the objects
- * of a list or a database one by one.
+ * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, MariaDB drops the objects of a
+ * list or a database one by one, and what OR REPLACE replaces before it makes the new one.
  */
 export function canEndHalfDone(text: string): boolean {
   const lexed = lexMysql(text);
-  const words = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
-  return words[0] === 'CALL' || (words[0] === 'DROP' && (words.includes(',') || wholes.has(words[1] ?? '')));
+  const all = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
+  const words = all[0] === 'SET' && all[1] === 'STATEMENT' ? all.slice(all.indexOf('FOR') + 1) : all;
+  if (words[0] === 'DROP') return words.includes(',') || wholes.has(words[1] ?? '');
+  return words[0] === 'CALL' || (words.slice(0, 3).join(' ') === 'CREATE OR REPLACE' && replacedInSteps.has(words[3] ?? ''));
 }
 
 const wholes = new Set(['DATABASE', 'SCHEMA']);
+const replacedInSteps = new Set(['TABLE', 'SEQUENCE', 'DATABASE', 'SCHEMA', 'USER']);

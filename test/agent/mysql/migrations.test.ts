@@ -160,6 +160,17 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     await bench.root.query('drop procedure half');
   });
 
+  it.each([
+    ['table', 'create or replace table old (id int primary key) as select 1 as id union all select 1'],
+    ['table under a setting', 'set statement max_statement_time = 0.1 for create or replace table old as select sleep(5) as id'],
+    ['sequence', 'create or replace sequence old engine = csv'],
+  ])('MI-39: a %s that OR REPLACE took away before it failed is partial', async (what, up) => {
+    await bench.root.query(what === 'sequence' ? 'create sequence old' : 'create table old (id int primary key)');
+    const failed = await bench.up([{ version: 'v1', up }]);
+    expect([failed.outcome, await bench.tables()]).toEqual(['partial', []]);
+    expect(failed.error_message).toContain('what the statement had done before that stays');
+  });
+
   it('MI-40: a version row that cannot be written is told, with the way to set it right', async () => {
     const files = [{ version: 'v1', up: "create table t1 (id int); insert into schema_migrations values ('v1')" }];
     const failed = await bench.up(files);
