@@ -61,3 +61,10 @@ export type MigrationAttempt<S extends Session> = Attempt<S, MigrationTarget<S>>
 
 /** Why the tracking table cannot be used, in words for people. */
 export class TableProblem extends Error {}
+
+/**
+ * The problem of a table that another tool keeps in its own way: one without a row per version, or whose rows need values that only
+ * that tool knows. golang-migrate's has one row, of the current version, and the column `dirty`.
+ */
+export const otherToolsTable = (name: string, column: string): TableProblem =>
+  new TableProblem(`the table ${name} belongs to another tool: the agent has no value for its column ${column}`);

@@ -1,4 +1,4 @@
-import { type OneMigration, TableProblem, type TrackingTable } from '../../migrations/engine.js';
+import { type OneMigration, otherToolsTable, TableProblem, type TrackingTable } from '../../migrations/engine.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError } from './errors.js';
 import { type MysqlSession, quoted } from './session.js';
@@ -13,13 +13,27 @@ export async function findTrackingTable(session: MysqlSession): Promise<Tracking
   const name = `${quoted(database)}.schema_migrations`;
   try {
     await session.query(`select version from ${name} limit 0`);
-    return { name, there: true };
   } catch (error) {
     const number = asMysqlError(error)?.errno;
     if (number === NO_SUCH_COLUMN) throw new TableProblem(`the table ${name} has no column version`);
     if (number === NO_SUCH_TABLE) return { name, there: false };
     throw error;
   }
+  const column = await findUnknownColumn(session, database);
+  if (column !== null) throw otherToolsTable(name, column);
+  return { name, there: true };
+}
+
+/** A column of another tool, or one without which no version row can be written. */
+async function findUnknownColumn(session: MysqlSession, database: string): Promise<string | null> {
+  const [row] = await session.query(
+    `select column_name from information_schema.columns
+     where table_schema = ? and table_name = 'schema_migrations' and lower(column_name) <> 'version'
+       and (lower(column_name) = 'dirty' or (is_nullable = 'NO' and column_default is null and extra not regexp 'auto_increment|generated'))
+     order by ordinal_position limit 1`,
+    [database],
+  );
+  return row?.[0] ?? null;
 }
 
 /** Creates the table, which commits by itself; versions that differ only in case are different (MI-22). */

@@ -1,4 +1,4 @@
-import { TableProblem, type TrackingTable } from '../../migrations/engine.js';
+import { otherToolsTable, TableProblem, type TrackingTable } from '../../migrations/engine.js';
 import type { Direction } from '../../migrations/task.js';
 import type { Step } from './exchange.js';
 import type { PostgresSession } from './session.js';
@@ -7,11 +7,16 @@ import type { PostgresSession } from './session.js';
 export async function findTrackingTable(session: PostgresSession): Promise<TrackingTable> {
   const [found] = await session.query(`
     select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
-      exists (select from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname = 'version' and a.attnum > 0 and not a.attisdropped)
+      exists (select from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname = 'version' and a.attnum > 0 and not a.attisdropped),
+      (select a.attname::text from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
+        where a.attrelid = c.oid and a.attname <> 'version' and a.attnum > 0 and not a.attisdropped
+          and (a.attname = 'dirty' or ((a.attnotnull or t.typnotnull) and not a.atthasdef and a.attidentity = '' and t.typdefault is null))
+        order by a.attnum limit 1)
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where c.oid = pg_catalog.to_regclass('schema_migrations')`);
   if (found) {
     if (found[1] !== 't') throw new TableProblem(`the table ${found[0]} has no column version`);
+    if (found[2] != null) throw otherToolsTable(found[0] ?? '', found[2]);
     return { name: found[0] ?? '', there: true };
   }
   const [schema] = await session.query('select pg_catalog.quote_ident(pg_catalog.current_schema()::text)');

@@ -128,6 +128,29 @@ describe('migrate_up on PostgreSQL', () => {
     expect(result.error_message).toBe('migration error: the table public.schema_migrations has no column version');
   });
 
+  it.each([
+    ['dirty', 'version bigint primary key, dirty boolean not null default false'],
+    ['installed_by', 'version text primary key, note text, installed_by text not null'],
+    ['kind', 'version text primary key, kind must_be'],
+  ])('MI-20: refuses a table of another tool, by its column %s', async (column, columns) => {
+    await bench.target.query(
+      `drop domain if exists must_be; create domain must_be as text not null; create table schema_migrations (${columns})`,
+    );
+    const result = await bench.up(tableFiles(1));
+    expect(result).toMatchObject({ success: false, outcome: 'not_started' });
+    expect(result.error_message).toBe(
+      `migration error: the table public.schema_migrations belongs to another tool: the agent has no value for its column ${column}`,
+    );
+    expect(await bench.tables()).toEqual(['schema_migrations']);
+  });
+
+  it('MI-20: uses a table whose other columns get their values by themselves', async () => {
+    await bench.target.query(`create domain has_one as text default 'x'; create table schema_migrations (version text primary key,
+      id int generated always as identity, number serial, at timestamptz not null default now(), kind has_one not null,
+      long int not null generated always as (length(version)) stored)`);
+    expect(dataOf(await bench.up(tableFiles(1)))).toEqual({ applied: ['v1'] });
+  });
+
   it('MI-36: a statement has the time that the claim says, each of them', async () => {
     const up = 'select pg_sleep(1.1); select pg_sleep(1.1)';
     expect(await bench.up([{ version: 'v1', up }], null, { statementTimeoutSecs: 2 })).toMatchObject({ success: true });

@@ -80,6 +80,27 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     expect(unusable.error_message).toContain('schema_migrations has no column version');
   });
 
+  it.each([
+    ['dirty', 'version bigint primary key, dirty boolean not null default false'],
+    ['installed_by', 'version varchar(50) primary key, note text, installed_by text not null'],
+  ])('MI-20: refuses a table of another tool, by its column %s', async (column, columns) => {
+    await bench.root.query(`create table schema_migrations (${columns})`);
+    const result = await bench.up(tableFiles(1));
+    expect(result).toMatchObject({ success: false, outcome: 'not_started' });
+    expect(result.error_message).toBe(
+      `migration error: the table \`${bench.database.name}\`.schema_migrations belongs to another tool: the agent has no value for its column ${column}`,
+    );
+    expect(await bench.tables()).toEqual([]);
+  });
+
+  it('MI-20: uses a table whose other columns get their values by themselves', async () => {
+    await bench.root.query(`create table schema_migrations (Version varchar(50) primary key, id int not null auto_increment unique,
+      at timestamp not null default current_timestamp, kind text not null default 'x',
+      size int as (length(Version)) stored, since timestamp(6) generated always as row start,
+      till timestamp(6) generated always as row end, period for system_time (since, till)) engine = InnoDB with system versioning`);
+    expect(dataOf(await bench.up(tableFiles(1)))).toEqual({ applied: ['v1'] });
+  });
+
   it('MI-39: changes of rows on InnoDB are all or nothing, whichever statement fails', async () => {
     await bench.root.query('create table parts (id int primary key)');
     const good = [
