@@ -54,6 +54,8 @@ export async function request({ id, view }: RequestInput): Promise<string> {
   // Ignores cancels from the Temporal UI: only the gateway's own cancel ends a request.
   return await CancellationScope.nonCancellable(async () => {
     stored ??= await step(id, null);
+    // News that came with the start, or during the step, may have reopened the request.
+    if (stored.final) stored = newer(stored, told);
     while (!stored.final) {
       show(stored);
       timer.arm(stored.clock);

@@ -235,6 +235,24 @@ describe('the request workflow', () => {
     expect(await eventually(() => liveState(worker, id))).toMatchObject({ stored: { version: 2, status: 'approved' } });
   });
 
+  it('that starts with a final view goes on from newer news that came with it (ST-22)', async () => {
+    const { database, client, taskQueue } = worker;
+    const id = await storeRequest(database, { dispatched: true });
+    await untilKnown(worker, id, 'dispatched');
+    await handleOf(id).terminate();
+    const view = { ...forged, version: 2, status: 'failed', final: true };
+    await client.workflow.signalWithStart('request', {
+      workflowId: requestWorkflowId(id),
+      taskQueue,
+      args: [{ id, view }],
+      signal: 'change',
+      signalArgs: [{ who: 'alice', step: null, view: { ...forged, version: 3, status: 'dispatched', final: false } }],
+    });
+    expect(await untilKnown(worker, id, 'dispatched')).toMatchObject({ stored: { version: 3 } });
+    expect((await describeRun(worker, id)).status.name).toBe('RUNNING');
+    await handleOf(id).terminate();
+  });
+
   it('of an id that is not stored, or is none, ends at once', async () => {
     for (const id of ['00000000-0000-4000-8000-000000000000', "x' or true --"]) {
       const started = await worker.client.workflow.start('request', {
