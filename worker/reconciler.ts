@@ -119,10 +119,10 @@ async function moveAndReplace(options: ReconcilerOptions, { id, clock }: Overdue
   await temporal.call('start', (client) => replaceWorkflow(client, to)).catch(() => {});
 }
 
-/** Open request workflows by Temporal's index; null while Temporal cannot tell. */
-async function countOpenWorkflows({ temporal }: ReconcilerOptions): Promise<number | null> {
+/** Open request workflows of this gateway by Temporal's index; null while Temporal cannot tell. Another gateway in the namespace has its own task queue. */
+async function countOpenWorkflows({ temporal, taskQueue }: ReconcilerOptions): Promise<number | null> {
   if ((await temporal.find()) === null) return null;
-  const query = `WorkflowType = '${requestWorkflow}' AND ExecutionStatus = 'Running'`;
+  const query = `WorkflowType = '${requestWorkflow}' AND ExecutionStatus = 'Running' AND TaskQueue = '${quoted(taskQueue)}'`;
   return temporal
     .call('count', (client) => client.workflow.count(query))
     .then(
@@ -130,3 +130,6 @@ async function countOpenWorkflows({ temporal }: ReconcilerOptions): Promise<numb
       () => null,
     );
 }
+
+/** Within the quotes of a query. */
+const quoted = (text: string) => text.replace(/[\\']/g, '\\$&');

@@ -166,6 +166,24 @@ describe('the reconciler', () => {
     expect(after[0]!.historyLength).toBe(runs[0]!.historyLength);
   });
 
+  it('misses its own workflows although another gateway in the namespace has more (OP-73)', async () => {
+    const ids = await Promise.all([1, 2].map(() => storeRequest(worker.database)));
+    for (const id of ids) await untilKnown(worker, id, 'pending');
+    const start = (requestId: string, taskQueue: string) =>
+      worker.client.workflow.start('request', { workflowId: requestId, taskQueue, args: [{ id: requestId, view: null }] });
+    const others = await Promise.all(Array.from({ length: 20 }, (_, n) => start(`other-${n}`, 'others')));
+    const runs = await Promise.all(ids.map((id) => describeRun(worker, id)));
+    for (const id of ids) await handleOf(id).terminate();
+    const running = `WorkflowType = 'request' AND ExecutionStatus = 'Running'`;
+    await eventually(async () => (await worker.client.workflow.count(running)).count >= 20);
+    await eventually(async () => {
+      await round();
+      const after = await Promise.all(ids.map((id) => describeRun(worker, id)));
+      return after.every(({ runId }, n) => runId !== runs[n]!.runId);
+    });
+    for (const other of others) await other.terminate();
+  });
+
   it('gives every request its workflow again when Temporal has lost its data, in parts', async () => {
     const ids = await Promise.all([1, 2, 3, 4, 5].map(() => storeRequest(worker.database)));
     for (const id of ids) await untilKnown(worker, id, 'pending');
