@@ -23,12 +23,19 @@ export async function purgeRequests(tx: Transaction, days: number, limit: number
   return gone.length;
 }
 
-/** Requests to purge with objects that are all in this backend. */
-export async function listPurgeableWithObjects(db: Queryable, days: number, backend: string, limit: number): Promise<string[]> {
+/** Requests to purge with objects that are all in this backend, without those of `except`. */
+export async function listPurgeableWithObjects(
+  db: Queryable,
+  days: number,
+  backend: string,
+  limit: number,
+  except: readonly string[] = [],
+): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `select r.id from requests r where ${over} and exists (${objects}) and not exists (${objects} and s.backend <> $2)
+       and r.id <> all($4::uuid[])
      order by r.updated_at limit $3`,
-    [days, backend, limit],
+    [days, backend, limit, except],
   );
   return rows.map(({ id }) => id);
 }

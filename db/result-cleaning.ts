@@ -26,16 +26,18 @@ const expired = (which: string) =>
      (select r.execution_id, r.object_key from results r where r.expires_at <= statement_timestamp() and ${which} order by r.expires_at limit $2)
    )`;
 
-/** Expired results whose data is an object of the backend. */
+/** Expired results whose data is an object of the backend, without the executions of `except`. */
 export async function listExpiredObjects(
   db: Queryable,
   pairs: readonly PairRetention[],
   limit: number,
   backend: string,
+  except: readonly string[] = [],
 ): Promise<CleanedResult[]> {
   return db.query<CleanedResult>(
-    `${expired('r.backend = $3')} select execution_id as "executionId", object_key as key from expired limit $2`,
-    [JSON.stringify(pairs), limit, backend],
+    `${expired('r.backend = $3 and r.execution_id <> all($4::uuid[])')}
+     select execution_id as "executionId", object_key as key from expired limit $2`,
+    [JSON.stringify(pairs), limit, backend, except],
   );
 }
 

@@ -1,11 +1,11 @@
 import type { Database } from '../db/client.js';
 import { latestGeneration } from '../db/generations.js';
-import { deleteExpiredRows, deleteResult, listExpiredObjects } from '../db/result-cleaning.js';
+import { type CleanedResult, deleteExpiredRows, deleteResult, listExpiredObjects } from '../db/result-cleaning.js';
 import { listResultPairs } from '../db/result-list.js';
 import { resultPolicyOf } from '../domain/workflow-policy.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
-import { removeEach } from './removals.js';
+import { createRemovals } from './removals.js';
 import { inRounds } from './rounds.js';
 
 /** A quarter of the hour within which an expired object must be gone (RS-60). */
@@ -21,6 +21,7 @@ export function createResultCleaner(options: {
   everyMs?: number;
 }): Job {
   const { database, results, resultTtlDays } = options;
+  const removals = createRemovals();
   return inRounds(database, {
     name: 'result cleaner',
     everyMs: options.everyMs ?? everyMs,
@@ -33,12 +34,15 @@ export function createResultCleaner(options: {
       }));
       // All of these go before the store is asked, which may be away (RS-63).
       if ((await deleteExpiredRows(database, pairs, batch)) === batch) return true;
-      const expired = await listExpiredObjects(database, pairs, batch, results.backend);
-      await removeEach(expired, async ({ executionId, key }) => {
+      const expired = await listExpiredObjects(database, pairs, batch, results.backend, removals.failed());
+      const remove = async ({ executionId, key }: CleanedResult) => {
         await results.remove(key);
         await deleteResult(database, executionId);
-      });
-      return expired.length === batch;
+      };
+      await removals.each(expired, ({ executionId }) => executionId, remove);
+      const more = expired.length === batch;
+      if (!more) removals.endRound();
+      return more;
     },
   });
 }

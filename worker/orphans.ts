@@ -3,7 +3,7 @@ import { listRecorded, lockUnrecorded } from '../db/result-cleaning.js';
 import { uuidPattern } from '../lib/uuid.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
-import { removeEach } from './removals.js';
+import { createRemovals, type Removals } from './removals.js';
 import { inRounds } from './rounds.js';
 
 const everyMs = 6 * 3_600_000;
@@ -31,22 +31,29 @@ export function createOrphanCleaner(options: {
   youngestMs?: number;
 }): Job {
   const { database, results, signal } = options;
+  const removals = createRemovals();
   const oldest = () => Date.now() - (options.youngestMs ?? youngestMs);
   return inRounds(database, {
     name: 'orphan cleaner',
     everyMs: options.everyMs ?? everyMs,
     async part(goOn) {
       let found: Found[] = [];
+      const failures: unknown[] = [];
+      const passedOver = new Set(removals.failed());
+      // Only a whole walk reaches what lies behind an object that cannot be removed.
+      const cleanFound = () => clean(database, results, found, removals).catch((error: unknown) => failures.push(error));
       for await (const { key, modifiedAt } of results.objects()) {
         if (signal.aborted) return true;
         const own = modifiedAt < oldest() ? parseKey(key) : null;
-        if (own !== null) found.push(own);
+        if (own !== null && !passedOver.has(key)) found.push(own);
         if (found.length < batch) continue;
-        await clean(database, results, found);
+        await cleanFound();
         await goOn();
         found = [];
       }
-      await clean(database, results, found);
+      await cleanFound();
+      if (failures.length > 0) throw failures[0];
+      removals.endRound();
       return false;
     },
   });
@@ -60,7 +67,7 @@ function parseKey(key: string): Found | null {
   return { key, requestId, executionId, isPiece: piece !== undefined };
 }
 
-async function clean(database: Database, results: ResultStore, found: readonly Found[]): Promise<void> {
+async function clean(database: Database, results: ResultStore, found: readonly Found[], removals: Removals): Promise<void> {
   if (found.length === 0) return;
   const recorded = new Set(
     await listRecorded(
@@ -69,11 +76,12 @@ async function clean(database: Database, results: ResultStore, found: readonly F
     ),
   );
   const orphans = found.filter(({ executionId, isPiece }) => isPiece || !recorded.has(executionId));
-  await removeEach(orphans, async ({ key, requestId, executionId, isPiece }) => {
+  const remove = async ({ key, requestId, executionId, isPiece }: Found) => {
     if (isPiece) return results.remove(key);
     // A submission takes this lock before it writes its record, and checks its object under it (RS-48).
     await database.transaction(async (tx) => {
       if (await lockUnrecorded(tx, requestId, executionId)) await results.remove(key);
     });
-  });
+  };
+  await removals.each(orphans, ({ key }) => key, remove);
 }

@@ -4,7 +4,7 @@ import { deleteResult } from '../db/result-cleaning.js';
 import { purgeOnboardings } from '../db/slack-onboardings.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
-import { removeEach } from './removals.js';
+import { createRemovals } from './removals.js';
 import { inRounds } from './rounds.js';
 
 const everyMs = 3_600_000;
@@ -24,6 +24,7 @@ export function createPurge(options: {
   everyMs?: number;
 }): Job {
   const { database, results, requestTtlDays } = options;
+  const removals = createRemovals();
   return inRounds(database, {
     name: 'purge',
     everyMs: options.everyMs ?? everyMs,
@@ -32,13 +33,16 @@ export function createPurge(options: {
       const tokens = await purgeTokens(database, days, batch);
       const onboardings = await purgeOnboardings(database, days, batch);
       const plain = await database.transaction((tx) => purgeRequests(tx, days, batch));
-      const others = await listPurgeableWithObjects(database, days, results.backend, batchWithObjects);
+      const others = await listPurgeableWithObjects(database, days, results.backend, batchWithObjects, removals.failed());
       let removed = 0;
-      await removeEach(others, async (id) => {
+      const purge = async (id: string) => {
         removed += await purgeWithObjects(database, results, days, id);
-      });
+      };
+      await removals.each(others, (id) => id, purge);
       // The next part purges the requests whose objects were removed now.
-      return tokens === batch || onboardings === batch || plain === batch || removed > 0;
+      const more = tokens === batch || onboardings === batch || plain === batch || removed > 0;
+      if (!more) removals.endRound();
+      return more;
     },
   });
 }

@@ -9,6 +9,7 @@ import type { SharedConfig } from '../../domain/policies.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import { openLocalResultStore } from '../../runtime/result-store-local.js';
 import { createResultCleaner } from '../../worker/expired-results.js';
+import type { Job } from '../../worker/job.js';
 import { createOrphanCleaner } from '../../worker/orphans.js';
 import { createPurge } from '../../worker/purge.js';
 import { lockWaits } from '../support/active-statement.js';
@@ -42,7 +43,37 @@ beforeEach(async () => {
 const resultTtlDays = () => 30;
 const cleaner = (store = results, everyMs = 0) => createResultCleaner({ database, results: store, resultTtlDays, everyMs });
 const purge = (store = results) => createPurge({ database, results: store, requestTtlDays: () => 90, everyMs: 0 });
-const orphans = () => createOrphanCleaner({ database, results, signal: new AbortController().signal, everyMs: 0 });
+const orphans = (store = results) =>
+  createOrphanCleaner({ database, results: store, signal: new AbortController().signal, everyMs: 0 });
+
+/** A store that cannot remove some of its objects. */
+const failingFor = (broken: readonly { key: string }[]): ResultStore => ({
+  ...results,
+  remove: (key) => (broken.some((one) => one.key === key) ? Promise.reject(new Error('no')) : results.remove(key)),
+});
+
+/** Lists its objects by name, as an object store does. */
+const inOrder = (store: ResultStore): ResultStore => ({
+  ...store,
+  async *objects() {
+    const all = [];
+    for await (const one of store.objects()) all.push(one);
+    yield* all.sort((a, b) => (a.key < b.key ? -1 : 1));
+  },
+});
+
+/** Does parts of a round, also those that fail, until a whole part has failed at nothing. */
+async function untilRefusedNoMore(job: Job): Promise<void> {
+  for (let parts = 0; parts < 10; parts += 1) {
+    await database.query('truncate background_state');
+    const failed = await job.once().then(
+      () => false,
+      () => true,
+    );
+    if (!failed) return;
+  }
+  throw new Error('the round never ends');
+}
 
 const executed = (agoMs = 0, retentionDays = 30) => keepResult(database, results, agoMs, retentionDays);
 const age = (id: string, days: number) => makeOlder(database, id, days);
@@ -93,6 +124,20 @@ describe('results whose time is over (RS-60)', () => {
     expect(await keys()).toEqual([broken.key]);
     await database.query('truncate background_state');
     await toEnd(cleaner());
+    expect(await recorded()).toEqual([]);
+  });
+
+  it('go although many that are older cannot be removed, which the next round tries again', async () => {
+    const broken = [];
+    for (let count = 0; count < 7; count += 1) broken.push(await executed(40 * dayMs));
+    const fine = await executed(31 * dayMs);
+    const store = failingFor(broken);
+    const job = cleaner(store);
+    await untilRefusedNoMore(job);
+    expect(await recorded()).toEqual(broken.map(({ executionId }) => executionId).sort());
+    expect(await keys()).not.toContain(fine.key);
+    store.remove = results.remove;
+    await toEnd(job);
     expect(await recorded()).toEqual([]);
   });
 
@@ -205,6 +250,21 @@ describe('the purge of requests (RS-61)', () => {
     expect(await keys()).toEqual([]);
   });
 
+  it('goes on behind many requests whose objects cannot be removed, which the next round tries again (ST-20)', async () => {
+    const broken = [];
+    for (let count = 0; count < 7; count += 1) broken.push(await executed());
+    for (const { id } of broken) await age(id, 100);
+    const fine = await executed();
+    await age(fine.id, 95);
+    const store = failingFor(broken);
+    const job = purge(store);
+    await untilRefusedNoMore(job);
+    expect(await requests()).toEqual(broken.map(({ id }) => id).sort());
+    store.remove = results.remove;
+    await toEnd(job);
+    expect(await requests()).toEqual([]);
+  });
+
   it('skips a request that somebody else holds', async () => {
     const kept = await executed();
     await age(kept.id, 100);
@@ -296,6 +356,17 @@ describe('objects without a record (RS-49)', () => {
     });
     await cleaning;
     expect(await keys()).toEqual([key]);
+  });
+
+  it('go although others cannot be removed, wherever those lie (RS-49)', async () => {
+    const broken = [];
+    for (let count = 0; count < 7; count += 1) broken.push({ key: `00000000-0000-4000-8000-000000000000/${randomUUID()}` });
+    for (const { key } of broken) await results.put(key, Buffer.from('x'));
+    for (let count = 0; count < 210; count += 1) await results.put(`${randomUUID()}/${randomUUID()}`, Buffer.from('x'));
+    for (const key of await keys()) await makeOld(key);
+    const store = failingFor(broken);
+    await untilRefusedNoMore(orphans(inOrder(store)));
+    expect(await keys()).toEqual(broken.map(({ key }) => key).sort());
   });
 
   it('go through a store of many', async () => {
