@@ -1,63 +1,73 @@
 import {
-  ATTEMPT_IS_OVER_MS,
   type Beginning,
   type Delivery,
   type DeliveryStatus,
   judgeAttempt,
-  type WebhookLoad,
-  waitForRoom,
+  judgeNoRoom,
 } from '../domain/notifications/attempt.js';
 import type { Transaction } from './client.js';
+import type { IsConfigured } from './configured-webhooks.js';
 import { ended } from './webhook-deliveries.js';
+import { takeRoom } from './webhook-room.js';
+
+/** The transaction that begins another attempt lasts a few milliseconds. */
+const nextTryMs = 250;
 
 export type Begun = Beginning & { delivery: Delivery };
 
+export interface Webhooks {
+  isConfigured: (tx: Transaction) => Promise<IsConfigured>;
+  isKnown: (webhookId: string) => boolean;
+}
+
 /** Begins the next attempt if it may (NT-50, NT-54) and stores that it did; null for an unknown delivery. */
-export async function beginAttempt(tx: Transaction, id: string, isKnown: (webhookId: string) => boolean): Promise<Begun | null> {
-  const [found] = await tx.query<Delivery & { now: number }>(
+export async function beginAttempt(tx: Transaction, id: string, webhooks: Webhooks): Promise<Begun | null> {
+  const found = tx.query<Delivery & { now: number }>(
     `select id, webhook_id as "webhookId", event_type as "eventType", body, status, attempts, next_retry_at as "nextRetryAt",
        attempt_started_at as "attemptStartedAt", (extract(epoch from clock_timestamp()) * 1000)::bigint as now
      from webhook_deliveries where id = $1 for update`,
     [id],
   );
-  if (found === undefined) return null;
-  const { now, ...delivery } = found;
-  const judged = await withRoom(tx, delivery, judgeAttempt(delivery, now, isKnown(delivery.webhookId)));
+  const [[row], isConfigured] = await Promise.all([found, webhooks.isConfigured(tx)]);
+  if (row === undefined) return null;
+  const { now, ...delivery } = row;
+  const { webhookId } = delivery;
+  const known = { isConfigured: isConfigured(webhookId), isKnown: webhooks.isKnown(webhookId) };
+  const judged = await withRoom(tx, delivery, now, judgeAttempt(delivery, now, known));
   const set = assignments(judged);
   if (set !== null) tx.send(`update webhook_deliveries set ${set.text} where id = $1`, [id, ...set.values]);
   return { ...judged, delivery };
 }
 
-/** Attempts of one webhook begin one at a time, so that no two take its last room. */
-async function withRoom(tx: Transaction, { webhookId }: Delivery, judged: Beginning): Promise<Beginning> {
+async function withRoom(tx: Transaction, delivery: Delivery, now: number, judged: Beginning): Promise<Beginning> {
   if (judged.kind !== 'begin') return judged;
-  await tx.query('select pg_advisory_xact_lock(hashtext($1), hashtext($2))', ['svc webhook', webhookId]);
-  const [load] = await tx.query<WebhookLoad>(
-    `select count(*) filter (where status = 'in_progress') as running,
-       coalesce(max(extract(epoch from clock_timestamp() - attempt_started_at) * 1000) filter (where status = 'in_progress'), 0)::bigint as "oldestMs",
-       count(*) filter (where status = 'pending') as due
-     from (select status, attempt_started_at from webhook_deliveries
-       where webhook_id = $1 and finished_at is null and (status = 'pending' and next_retry_at <= clock_timestamp() + interval '1 minute'
-         or status = 'in_progress' and attempt_started_at > clock_timestamp() - $2::int * interval '1 millisecond') limit 5000) as open`,
-    [webhookId, ATTEMPT_IS_OVER_MS],
-  );
-  const ms = load === undefined ? null : waitForRoom(load, Math.random());
-  return ms === null ? judged : { kind: 'wait', ms, reason: 'the webhook is busy' };
+  const room = await takeRoom(tx, delivery.webhookId);
+  if (room.kind === 'none') return judgeNoRoom(delivery, now, room.ms);
+  return room.kind === 'free'
+    ? judged
+    : { kind: 'wait', ms: nextTryMs * (0.5 + Math.random()), reason: 'another attempt begins' };
 }
 
 function assignments(judged: Beginning): { text: string; values: unknown[] } | null {
-  if (judged.kind === 'dead') return { text: ended('dead'), values: [] };
-  if (judged.kind === 'begin')
-    return {
-      text: `status = 'in_progress', next_retry_at = null, attempts = $2, attempt_started_at = clock_timestamp()`,
-      values: [judged.attempt],
-    };
-  if (judged.kind === 'wait' && judged.reason === 'the webhook is busy')
-    return {
-      text: `status = 'pending', next_retry_at = clock_timestamp() + $2::bigint * interval '1 millisecond'`,
-      values: [judged.ms],
-    };
-  return null;
+  switch (judged.kind) {
+    case 'cancelled':
+      return { text: ended('cancelled'), values: [] };
+    case 'dead':
+      return { text: `${ended('dead')}, last_error = coalesce($2, last_error)`, values: [judged.error] };
+    case 'begin':
+      return {
+        text: `status = 'in_progress', next_retry_at = null, attempts = $2, attempt_started_at = clock_timestamp()`,
+        values: [judged.attempt],
+      };
+    case 'busy':
+      return {
+        text: `status = 'pending', next_retry_at = clock_timestamp() + $2::bigint * interval '1 millisecond',
+          attempt_started_at = to_timestamp($3::bigint / 1000.0)`,
+        values: [judged.ms, judged.since],
+      };
+    default:
+      return null;
+  }
 }
 
 export type AttemptEnd =

@@ -13,7 +13,6 @@ import {
 } from '../db/generations.js';
 import { type Notifications, topic } from '../db/notifications.js';
 import { removeMembershipsExcept } from '../db/users.js';
-import { cancelDeliveriesExcept } from '../db/webhook-deliveries.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import type { SharedConfig } from '../domain/policies.js';
 import { repeat } from './repeat.js';
@@ -44,10 +43,6 @@ export async function syncGeneration(
     await insertAuditEvents(tx, rejected.map(notOurs));
     const next = await insertGeneration(tx, digest, JSON.parse(content) as SharedConfig);
     await endLostMemberships(tx, config.shared);
-    await cancelDeliveriesExcept(
-      tx,
-      config.shared.webhooks.map(({ id }) => id),
-    );
     await insertAuditEvents(tx, [synced(next, inForce?.content)]);
     tx.wake(topic.generation);
     return next;

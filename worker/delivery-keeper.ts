@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Database } from '../db/client.js';
+import type { Database, Transaction } from '../db/client.js';
 import { retellOverdue } from '../db/delivery-starts.js';
 import { latestGeneration } from '../db/generations.js';
 import { cancelDeliveriesExcept, deleteFinishedDeliveries } from '../db/webhook-deliveries.js';
@@ -13,8 +13,8 @@ const keptDays = 7;
 const graceMs = 60_000;
 
 /**
- * Restores workflows of deliveries that Temporal has lost, cancels those that a process wrote under a former configuration, and deletes those that
- * ended a week ago (NT-55).
+ * Restores workflows of deliveries that Temporal has lost, cancels those of webhooks that are no longer configured, and deletes those that ended a week
+ * ago (NT-55).
  */
 export function createDeliveryKeeper(options: { database: Database; log: Logger; everyMs?: number; graceMs?: number }): Job {
   const { database, log } = options;
@@ -22,17 +22,19 @@ export function createDeliveryKeeper(options: { database: Database; log: Logger;
     name: 'delivery keeper',
     everyMs: options.everyMs ?? everyMs,
     async part() {
-      const retold = await database.transaction(async (tx) => {
-        const inForce = await latestGeneration(tx);
-        if (inForce !== undefined)
-          await cancelDeliveriesExcept(
-            tx,
-            inForce.content.webhooks.map(({ id }) => id),
-          );
-        return retellOverdue(tx, options.graceMs ?? graceMs, batch);
-      });
+      const cancelled = await database.transaction(cancelRemoved);
+      const retold = await database.transaction((tx) => retellOverdue(tx, options.graceMs ?? graceMs, batch));
       if (retold > 0) log.warn({ count: retold }, 'deliveries had no workflow and are started again');
-      return (await deleteFinishedDeliveries(database, keptDays, batch)) === batch;
+      const deleted = await deleteFinishedDeliveries(database, keptDays, batch);
+      return cancelled === batch || deleted === batch;
     },
   });
+}
+
+/** Returns how many. */
+async function cancelRemoved(tx: Transaction): Promise<number> {
+  const inForce = await latestGeneration(tx);
+  if (inForce === undefined) return 0;
+  const ids = inForce.content.webhooks.map(({ id }) => id);
+  return cancelDeliveriesExcept(tx, ids, batch);
 }

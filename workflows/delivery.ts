@@ -1,7 +1,7 @@
 import { CancellationScope, defineSignal, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
 import { type DeliverActivities, type DeliveryInput, deliveryChanged } from './messages.js';
 
-// The activity says when its next attempt is due; these waits are for trouble with the gateway's database. A worker that died is noticed after 20 s.
+// The activity says when it is to run again; these waits are for failures of which it could not. A worker that died is noticed after 20 s.
 const { deliver } = proxyActivities<DeliverActivities>({
   startToCloseTimeout: '20s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '60s' },

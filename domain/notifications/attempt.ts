@@ -12,6 +12,7 @@ export interface Delivery {
   attempts: number;
   /** Null unless pending. */
   nextRetryAt: number | null;
+  /** Of the last attempt; before the first, since when the webhook had no room for it. */
   attemptStartedAt: number | null;
 }
 
@@ -33,9 +34,12 @@ export type Outcome =
 
 export type Beginning =
   | { kind: 'begin'; attempt: number }
-  | { kind: 'wait'; ms: number; reason: 'not due yet' | 'the webhook is busy' | 'this worker does not know the webhook' }
-  /** The process that made the last attempt has died. */
-  | { kind: 'dead' }
+  | { kind: 'wait'; ms: number; reason: 'not due yet' | 'another attempt begins' | 'this worker does not know the webhook' }
+  /** There is no room, since `since`. */
+  | { kind: 'busy'; ms: number; since: number }
+  /** `error` is null if the process that made the last attempt has died. */
+  | { kind: 'dead'; error: 'webhook busy' | null }
+  | { kind: 'cancelled' }
   | { kind: 'ended'; status: DeliveryStatus };
 
 const MAX_RUNNING = 8;
@@ -45,15 +49,40 @@ export const ATTEMPT_MS = 10_000;
 export const ATTEMPT_IS_OVER_MS = ATTEMPT_MS + 5000;
 const waitMs = { least: 250, most: 300_000 };
 const elsewhereMs = 5000;
+/** About as long as a receiver that refuses at once is tried (NT-50). */
+const roomWithinMs = 5 * 3_600_000;
+/** Later than this comes no look of a worker that was there: it, or Temporal, was away. */
+const awayMs = 3_600_000;
 
-/** Whether an attempt may begin at `now`. `isKnown` is false if this process's own file does not have the webhook (CF-31). */
-export function judgeAttempt(delivery: Delivery, now: number, isKnown: boolean): Beginning {
+/** What a process knows of a delivery's webhook. */
+export interface WebhookKnown {
+  /** The generation in force has it. */
+  isConfigured: boolean;
+  /** This process's own file has it (CF-31). */
+  isKnown: boolean;
+}
+
+/** Whether an attempt may begin at `now`. */
+export function judgeAttempt(delivery: Delivery, now: number, { isConfigured, isKnown }: WebhookKnown): Beginning {
   const { status, attempts, nextRetryAt, attemptStartedAt } = delivery;
   if (status !== 'pending' && status !== 'in_progress') return { kind: 'ended', status };
+  if (!isConfigured) return { kind: 'cancelled' };
   if (!isKnown) return { kind: 'wait', ms: elsewhereMs, reason: 'this worker does not know the webhook' };
   const notBefore = status === 'pending' ? (nextRetryAt ?? now) : (attemptStartedAt ?? 0) + ATTEMPT_IS_OVER_MS;
   if (now < notBefore) return { kind: 'wait', ms: notBefore - now, reason: 'not due yet' };
-  return attempts >= maxAttempts ? { kind: 'dead' } : { kind: 'begin', attempt: attempts + 1 };
+  return attempts >= maxAttempts ? { kind: 'dead', error: null } : { kind: 'begin', attempt: attempts + 1 };
+}
+
+/** What becomes of a due delivery whose webhook has no room for `ms` (NT-54). */
+export function judgeNoRoom(delivery: Delivery, now: number, ms: number): Beginning {
+  const since = noRoomSince(delivery, now);
+  return now - since > roomWithinMs ? { kind: 'dead', error: 'webhook busy' } : { kind: 'busy', ms, since };
+}
+
+/** The time while nobody looked does not count, or an outage of ours would end what waits. */
+function noRoomSince({ nextRetryAt, attemptStartedAt }: Delivery, now: number): number {
+  const wasAway = now - (nextRetryAt ?? now) > awayMs;
+  return wasAway ? now : (attemptStartedAt ?? now);
 }
 
 /** When a due delivery should ask again, if the webhook has no room for it: about when those before it are through. Null if it has room. */

@@ -60,7 +60,7 @@ it('cancelled while it waits', async () => {
   const id = await stored();
   await attempted(id);
   await record('delivery-open', id);
-  await worker.database.transaction((tx) => cancelDeliveriesExcept(tx, []));
+  await worker.database.transaction((tx) => cancelDeliveriesExcept(tx, [], 10));
   await ended(id);
   await record('delivery-cancelled', id);
 });

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { insertGeneration } from '../../db/generations.js';
 import { insertDeliveries } from '../../db/webhook-deliveries.js';
 import type { Delivery, Outcome } from '../../domain/notifications/attempt.js';
+import type { SharedConfig } from '../../domain/policies.js';
 import { createDeliveryKeeper } from '../../worker/delivery-keeper.js';
 import { createDeliveryStarter } from '../../worker/delivery-starter.js';
 import { deliveryWorkflowId } from '../../workflows/messages.js';
@@ -169,4 +171,18 @@ it('that ended a week ago is deleted, and no other (NT-55)', async () => {
   ]);
   await eventually(async () => (await find(old)) === undefined);
   expect(await find(recent)).toBeDefined();
+});
+
+it('whose webhook was removed is cancelled, waiting or attempted, and its workflow ends (section 7)', async () => {
+  waitMs = 3_600_000;
+  answer = () => status503;
+  const ids = [await store('removed'), await store('elsewhere')];
+  await eventually(async () => (await find(ids[0]!))?.attempts === 1);
+  const webhooks = ['ops', 'slow', 'quick', 'far'].map((id) => ({ id }));
+  await worker.database.transaction((tx) => insertGeneration(tx, 'd', { webhooks } as unknown as SharedConfig));
+  for (const id of ids) {
+    await untilEnded(id);
+    expect((await find(id))?.status).toBe('cancelled');
+    expect(await worker.client.workflow.getHandle(deliveryWorkflowId(id)).result()).toBe('cancelled');
+  }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Delivery, judgeAttempt } from '../../../domain/notifications/attempt.js';
+import { type Delivery, judgeAttempt, judgeNoRoom } from '../../../domain/notifications/attempt.js';
 
 const now = Date.UTC(2031, 1, 3);
 const delivery: Delivery = {
@@ -13,24 +13,46 @@ const delivery: Delivery = {
   attemptStartedAt: null,
 };
 
+const here = { isConfigured: true, isKnown: true };
+
 describe('an attempt', () => {
   it('begins when it is due, and not before (NT-I4)', () => {
-    expect(judgeAttempt(delivery, now, true)).toEqual({ kind: 'begin', attempt: 4 });
-    expect(judgeAttempt(delivery, now - 1, true)).toEqual({ kind: 'wait', ms: 1, reason: 'not due yet' });
+    expect(judgeAttempt(delivery, now, here)).toEqual({ kind: 'begin', attempt: 4 });
+    expect(judgeAttempt(delivery, now - 1, here)).toEqual({ kind: 'wait', ms: 1, reason: 'not due yet' });
   });
 
   it('whose process died is made again, and counts, once no process can still run it (NT-52)', () => {
     const left: Delivery = { ...delivery, status: 'in_progress', nextRetryAt: null, attemptStartedAt: now };
-    expect(judgeAttempt(left, now + 10_000, true)).toMatchObject({ kind: 'wait' });
-    expect(judgeAttempt(left, now + 60_000, true)).toEqual({ kind: 'begin', attempt: 4 });
+    expect(judgeAttempt(left, now + 10_000, here)).toMatchObject({ kind: 'wait' });
+    expect(judgeAttempt(left, now + 60_000, here)).toEqual({ kind: 'begin', attempt: 4 });
   });
 
   it('is not made by a worker whose file lacks the webhook (CF-31)', () => {
-    expect(judgeAttempt(delivery, now, false)).toMatchObject({ kind: 'wait', reason: 'this worker does not know the webhook' });
+    expect(judgeAttempt(delivery, now, { ...here, isKnown: false })).toMatchObject({
+      kind: 'wait',
+      reason: 'this worker does not know the webhook',
+    });
+  });
+
+  it('is never made for a webhook that is no longer configured, not even by a worker whose file still has it', () => {
+    for (const isKnown of [true, false])
+      expect(judgeAttempt(delivery, now, { isConfigured: false, isKnown })).toEqual({ kind: 'cancelled' });
+    const ended: Delivery = { ...delivery, status: 'delivered' };
+    expect(judgeAttempt(ended, now, { isConfigured: false, isKnown: true })).toEqual({ kind: 'ended', status: 'delivered' });
+  });
+
+  it('that finds no room waits from its first look on, and no longer than ten attempts take (NT-54)', () => {
+    const hour = 3_600_000;
+    const first: Delivery = { ...delivery, attempts: 0 };
+    expect(judgeNoRoom(first, now, 250)).toEqual({ kind: 'busy', ms: 250, since: now });
+    const waits = (hours: number): Delivery => ({ ...first, attemptStartedAt: now - hours * hour });
+    expect(judgeNoRoom(waits(4.9), now, 250)).toEqual({ kind: 'busy', ms: 250, since: now - 4.9 * hour });
+    expect(judgeNoRoom(waits(5.1), now, 250)).toEqual({ kind: 'dead', error: 'webhook busy' });
+    expect(judgeNoRoom({ ...waits(50), nextRetryAt: now - 2 * hour }, now, 250)).toEqual({ kind: 'busy', ms: 250, since: now });
   });
 
   it('is none after the tenth, nor after the end (NT-50)', () => {
-    expect(judgeAttempt({ ...delivery, attempts: 10 }, now, true)).toEqual({ kind: 'dead' });
-    expect(judgeAttempt({ ...delivery, status: 'delivered' }, now, true)).toEqual({ kind: 'ended', status: 'delivered' });
+    expect(judgeAttempt({ ...delivery, attempts: 10 }, now, here)).toEqual({ kind: 'dead', error: null });
+    expect(judgeAttempt({ ...delivery, status: 'delivered' }, now, here)).toEqual({ kind: 'ended', status: 'delivered' });
   });
 });
