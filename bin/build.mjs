@@ -50,11 +50,18 @@ async function buildPrograms(signature) {
   return join(dist, folder);
 }
 
+/** What runs on the host only comes from the other build. As patterns of `external` these would match a clone in a folder of such a name. */
+const hostOnly = {
+  name: 'host-only',
+  setup(build) {
+    build.onResolve({ filter: /^\.\.\/(api|worker|dev|runtime|agent)\// }, ({ path }) => ({ path, external: true }));
+  },
+};
+
 async function buildClient() {
   const { folder, inputs } = await buildFolder('the client', {
     entryPoints: { client: join(root, 'cli/main.ts') },
-    // These run on the host only, from the other build.
-    external: ['../api/*', '../worker/*', '../dev/*', '../runtime/*', '../agent/*'],
+    plugins: [fileUrls, hostOnly],
     format: 'cjs',
     outExtension: { '.js': '.cjs' },
     banner: { js: 'const __url = require("node:url").pathToFileURL(__filename).href;' },
