@@ -28,7 +28,7 @@ export function failure(outcome: FailureOutcome, errorMessage: string): Outcome 
 }
 
 /** Why a job does not start whose token (ET-40) or lease (AG-40a) no longer allows it. */
-export const TOKEN_EXPIRED = 'the token or the lease of the run ended before it could start';
+export const STARTS_TOO_LATE = 'the token or the lease of the run ended before it could start';
 
 /** The part of an error text that is reported (AP-41). */
 export const cutErrorText = (text: string): string => cutBytes(text, 4096);

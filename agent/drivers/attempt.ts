@@ -1,6 +1,6 @@
 import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
-import { failure, type Outcome, TOKEN_EXPIRED } from '../outcome.js';
+import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
 import type { Run } from './driver.js';
 import type { Attempt, Report, Target, WriteTarget } from './engine.js';
 import { checkFlag, notStarted } from './guard.js';
@@ -26,7 +26,7 @@ export async function beginAttempt<S extends Session>(
       (await consultMarkers(attempt, mode, onProven, ({ fence, rowsAffected }) => alreadyApplied(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
     checkFlag(run);
-    return run.mayStart() ? null : { outcome: failure('not_started', TOKEN_EXPIRED), error: null };
+    return run.mayStart() ? null : { outcome: failure('not_started', STARTS_TOO_LATE), error: null };
   } catch (error) {
     return { outcome: notStarted(error, run, target.engine.errors), error };
   }

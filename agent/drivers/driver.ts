@@ -29,7 +29,7 @@ export interface Run extends KnownAttempts {
   strangers: MarkerRow[];
   /** Whether the gateway knows no later attempt; false also when it does not answer. */
   isNewest(): Promise<boolean>;
-  /** Whether the token still allows a start (ET-40). */
+  /** Whether the token and the lease still allow a start (ET-40, AG-40a). */
   mayStart(): boolean;
 }
 

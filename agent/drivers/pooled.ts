@@ -1,7 +1,7 @@
 import { shownPlanError } from '../../domain/plan-error.js';
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import { stopAfter } from '../../lib/deadline.js';
-import { endedUnproven, failure, TOKEN_EXPIRED } from '../outcome.js';
+import { endedUnproven, failure, STARTS_TOO_LATE } from '../outcome.js';
 import { ConnectFailure, type ExplainReport, type ExplainRun, type Run, type RunReport } from './driver.js';
 import type { Attempt, ErrorReader, Report, Target } from './engine.js';
 import { Interrupted } from './faults.js';
@@ -45,7 +45,7 @@ async function runOnce<S extends Session>(
     return { outcome: run.control.confirmed('not_started', run.timeoutSecs), connectivity: false, released: session.release() };
   }
   if (!run.mayStart()) {
-    const outcome = failure('not_started', TOKEN_EXPIRED);
+    const outcome = failure('not_started', STARTS_TOO_LATE);
     return { outcome, connectivity: false, released: session.release() };
   }
   const { outcome, error } = await work(session);

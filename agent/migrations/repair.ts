@@ -2,7 +2,7 @@ import { consultMarkers, takeRequestLock } from '../drivers/attempt.js';
 import type { Report } from '../drivers/engine.js';
 import { checkFlag, notStarted } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
-import { failure, type Outcome, TOKEN_EXPIRED } from '../outcome.js';
+import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
 import type { MigrationAttempt } from './engine.js';
 import { nothingDone, repairOutcome } from './results.js';
 import { readTable, takeMigrationLock } from './run.js';
@@ -25,7 +25,7 @@ export async function runRepair<S extends Session>(
       (await consultMarkers(attempt, 'tx', onProven, ({ fence, rowsAffected }) => marked(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
     checkFlag(run);
-    if (!run.mayStart()) return { outcome: failure('not_started', TOKEN_EXPIRED), error: null };
+    if (!run.mayStart()) return { outcome: failure('not_started', STARTS_TOO_LATE), error: null };
     const found = await readTable(attempt);
     if ('success' in found) return { outcome: found, error: null };
     const ended = await target.migrations.repair(session, run, found.table, repair);

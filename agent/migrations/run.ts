@@ -4,7 +4,7 @@ import type { Report } from '../drivers/engine.js';
 import { notStarted } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import type { MarkerRow } from '../marker.js';
-import { failure, type Outcome, TOKEN_EXPIRED } from '../outcome.js';
+import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
 import { type MigrationAttempt, type StepFailure, TableProblem, type TrackingTable } from './engine.js';
 import { cancelFailure, halfApplied } from './failures.js';
 import { failed, failedOutcome, nothingDone, ranOutcome } from './results.js';
@@ -142,7 +142,7 @@ async function runPlan<S extends Session>(
 function mayGoOn(run: Run, version: string, isFirst: boolean): StepFailure | null {
   if (run.control.requested) return { failure: cancelFailure(run.control, 'not_started', `version ${version}`), error: null };
   if (!isFirst || run.mayStart()) return null;
-  return { failure: failed('not_started', TOKEN_EXPIRED), error: null };
+  return { failure: failed('not_started', STARTS_TOO_LATE), error: null };
 }
 
 /** Restores the session's initial state, and takes back the locks that a migration may have released (MI-36). */
