@@ -24,6 +24,9 @@ type RequestEvent =
 
 const isRequestEvent = (type: string): type is RequestEvent => Object.hasOwn(steps, type);
 
+/** Where a request can be that was claimed before. */
+const attempted = ['dispatched', 'running', 'approved', 'executed', 'failed', 'execution_lost', 'cancelled', 'expired'] as const;
+
 /** The moves of the state table (requests.md section 7) by the events that they leave. */
 const steps: Readonly<Record<RequestEvent, readonly Step[]>> = {
   'request.created': [{ from: ['none'], to: 'pending' }],
@@ -39,19 +42,20 @@ const steps: Readonly<Record<RequestEvent, readonly Step[]>> = {
   ],
   'request.dispatch_timeout': [{ from: ['dispatched'], to: 'approved' }],
   'execution.started': [{ from: ['dispatched'], to: 'running', fence: 'same' }],
-  'execution.completed': [{ from: ['running', 'execution_lost', 'cancelled'], to: 'executed', fence: 'same' }],
+  'execution.completed': [
+    { from: ['running', 'execution_lost', 'cancelled'], to: 'executed', fence: 'same' },
+    { from: ['cancelled'], to: 'executed', fence: 'older' },
+  ],
   'execution.failed': [{ from: ['running', 'execution_lost'], to: 'failed', fence: 'same' }],
   'execution.lost': [{ from: ['running', 'execution_lost'], to: 'execution_lost', fence: 'same' }],
   'execution.cancelled': [{ from: ['running', 'execution_lost'], to: 'cancelling', fence: 'same' }],
   'request.cancelled': [{ from: ['pending', 'approved', 'dispatched', 'execution_lost', 'cancelling'], to: 'cancelled' }],
   'execution.late_result': [
-    {
-      from: ['dispatched', 'running', 'approved', 'executed', 'failed', 'execution_lost', 'cancelled', 'expired'],
-      fence: 'older',
-    },
+    { from: attempted, fence: 'older' },
     { from: ['cancelled'], fence: 'same' },
   ],
-  'execution.marker_mismatch': [{ from: ['running', 'executed', 'failed', 'execution_lost', 'cancelled', 'dispatched'] }],
+  // Written with a result, which may be late.
+  'execution.marker_mismatch': [{ from: attempted }],
   'request.integrity_failed': [
     { from: ['pending', 'approved', 'dispatched'], to: 'failed' },
     { from: ['executed', 'failed', 'execution_lost'] },

@@ -40,6 +40,7 @@ interface Play {
 }
 
 const result = (outcome: string, over = {}) => ({ success: false, outcome, error: { message: 'boom' }, ...over });
+const strangeMarker = { fence: 77, execution_id: 'nobody', step: '', state: 'done' };
 const submit = (play: Play, at: number, body: object) => (play.runs[at] === undefined ? null : agent.submit(play.runs[at], body));
 
 /** What may happen to a request. Most of it is refused most of the time, which must not show in its evidence. */
@@ -61,6 +62,7 @@ const moves: Record<string, (play: Play) => unknown> = {
   unknown: (play) => submit(play, play.runs.length - 1, result('unknown')),
   stranger: (play) => submit(play, play.runs.length - 1, { success: true, outcome: 'already_applied', applied_fence: 77 }),
   late: (play) => submit(play, 0, result('rolled_back')),
+  lateStranger: (play) => submit(play, 0, result('unknown', { marker_mismatches: [strangeMarker] })),
   lateSuccess: (play) => submit(play, 0, { success: true, outcome: 'committed' }),
   lease: ({ id }) => calls.fireClock(id, 'lease'),
   dispatch: ({ id }) => calls.fireClock(id, 'dispatch'),
@@ -77,6 +79,9 @@ const starts = [
   ['claim'],
   ['claim', 'cancel'],
   ['claim', 'lease', ...lost.slice(3)],
+  ['claim', 'lease', 'resume', 'dispatch', 'lateStranger'],
+  ['claim', 'lease', 'resume', 'dispatch', 'approved', 'lateStranger'],
+  ['claim', 'lease', 'resume', 'cancel', 'lateSuccess'],
 ];
 const usual = ['ada', 'nina', 'lena', 'resume', 'claim', 'committed', 'rolledBack', 'unknown', 'lease', 'claim', 'resume'];
 

@@ -91,6 +91,8 @@ ST-16 | execution_lost cancel                 | cancelled      | request.cancell
 ST-17 | write cancel rolled-back              | cancelled      | execution.cancelled,request.cancelled
 ST-18 | write lease-ends cancel committed     | executed       | execution.completed
 ST-18 | write lease-ends cancel rolled-back   | cancelled      | execution.late_result
+ST-18 | write lease-ends resume cancel committed | executed    | execution.completed
+ST-18 | write lease-ends resume dispatch-ends cancel committed | executed | execution.completed
 ST-23 | pending changed approve               | failed         | request.integrity_failed
 ST-23 | approved changed resume               | failed         | request.integrity_failed
 ST-23 | dispatched changed claim              | failed         | request.integrity_failed`;

@@ -165,6 +165,7 @@ export const openings: Call[][] = [
   [asks('staging'), ends('dispatch')],
   [...lost, does('olive', 'resume'), claims(), reports('rolled_back')],
   [...running, reports('rolled_back'), does('olive', 'resume'), claims()],
+  [...lost, does('olive', 'resume'), does('olive', 'cancel'), reports('committed')],
   [...running, { call: 'suspend', who: 'olive' }],
   [asks('staging', { noStore: true }), claims('rust'), ends('lease')],
 ];

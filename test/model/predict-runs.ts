@@ -84,7 +84,7 @@ export function result(request: Request | undefined, call: Of<'result'>): Expect
   const sent = JSON.stringify([call.outcome, call.outcome === 'committed' ? null : call.cancelled]);
   if (run.sent === sent) return answer(200, { request_id: request.name });
   if (run.fence < request.fence) {
-    if (run.sent === null) Object.assign(run, { sent, unresolved: run.unresolved && !isHarmless(call) });
+    if (run.sent === null) late(request, run, call, sent);
     return executionGone;
   }
   const open = ['running', 'execution_lost'].includes(request.status) || request.cancelledWhileLost;
@@ -94,6 +94,19 @@ export function result(request: Request | undefined, call: Of<'result'>): Expect
   request.status = statusAfter(request, call);
   if (request.status !== 'cancelled') request.reached.window = false;
   return answer(200, { request_id: request.name, status: request.status });
+}
+
+/** AG-44, and RQ-73 of what nobody has claimed again. */
+function late(request: Request, run: Run, call: Of<'result'>, sent: string): void {
+  const proves = request.status === 'cancelled' && run === newestRun(request) && run.unresolved && call.outcome === 'committed';
+  if (!proves) {
+    Object.assign(run, { sent, unresolved: run.unresolved && !isHarmless(call) });
+    return;
+  }
+  Object.assign(run, { sent, ...endOfRun(request, call) });
+  settle(request, run);
+  request.status = 'executed';
+  request.reached.window = false;
 }
 
 const isHarmless = ({ outcome }: Of<'result'>) => outcome === 'rolled_back' || outcome === 'not_started';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { followPath } from '../../../domain/evidence/path.js';
 import type { Operation } from '../../../domain/policies.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
@@ -14,9 +15,9 @@ import {
   unresolvedAttempt,
   workflowSnapshot,
 } from '../../support/stored-request.js';
-import { approve, cancel, claim, facts, outcomeOf, ownerGone, reject, result, resume, tampered } from './moves.js';
+import { approve, cancel, claim, facts, outcomeOf, ownerGone, reject, result, resume, strangeMarker, tampered } from './moves.js';
 import { endOfPath, transitions } from './transitions.js';
-import { store, typesOf, type World } from './world.js';
+import { asSealed, store, typesOf, type World } from './world.js';
 
 const owner = user('alice');
 const people = [
@@ -36,7 +37,10 @@ function movesOn({ executions }: World): Move[] {
   );
   const ids = claims.map((move) => ({ ...move, execution: { ...move.execution, id: `execution-${executions.length + 1}` } }));
   const reports = executions.flatMap((execution) =>
-    outcomes.flatMap((outcome) => [null, false, true].map((cancelled) => result(execution, outcome, { cancelled }))),
+    outcomes.flatMap((outcome) => [
+      ...[null, false].map((cancelled) => result(execution, outcome, { cancelled })),
+      result(execution, outcome, { cancelled: true, markerMismatches: [strangeMarker] }),
+    ]),
   );
   return [
     ...anybody.flatMap((who) => [
@@ -99,8 +103,8 @@ function walk(operation: Operation): Walk {
         const verdict = judge(world.request, move, at);
         const after = store(world, verdict, at);
         if (after.request.status !== world.request.status) found.edges.add(`${world.request.status} ${after.request.status}`);
-        if (endOfPath(['request.created', ...typesOf(after.events)]) !== after.request.status)
-          found.kept.push(typesOf(after.events).join());
+        const ends = [endOfPath(['request.created', ...typesOf(after.events)]), followPath(asSealed(after.events)).status];
+        if (ends.some((end) => end !== after.request.status)) found.kept.push(typesOf(after.events).join());
         if (verdict.change !== null && after.request.fence <= 2 && !found.seen.has(keyOf(after, at)))
           queue.push({ world: after, at });
       }

@@ -6,7 +6,7 @@ import { clockOf } from '../../../domain/request/view.js';
 import type { PolicySnapshot } from '../../../domain/workflow-policy.js';
 import { builtinRole, type UserCaller, user } from '../../support/callers.js';
 import { storedExecution, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
-import { approve, cancel, claim, facts, ownerGone, reject, result, resume, tampered } from './moves.js';
+import { approve, cancel, claim, facts, ownerGone, reject, result, resume, strangeMarker, tampered } from './moves.js';
 import type { World } from './world.js';
 
 const groups = ['a', 'b', 'c'];
@@ -48,6 +48,8 @@ export interface Attempt {
   selector: number | null;
   older: boolean;
   outcome: Outcome;
+  /** A marker of nobody's attempt is reported with the result. */
+  stranger: boolean;
   cancelled: boolean | null;
   intact: boolean;
   maxExecutions: number;
@@ -82,6 +84,7 @@ export const attempts: fc.Arbitrary<Attempt[]> = fc.array(
     selector: fc.option(fc.nat(3)),
     older: fc.boolean(),
     outcome: fc.constantFrom(...outcomes),
+    stranger: fc.boolean(),
     cancelled: fc.option(fc.boolean()),
     intact: fc.nat(15).map((dice) => dice > 0),
     maxExecutions: fc.integer({ min: 1, max: 3 }),
@@ -139,7 +142,10 @@ export function moveOf({ request, executions }: World, attempt: Attempt): Move {
     owner_gone: ownerGone(),
     resume: resume(caller, { facts: checked, policy: { maxExecutions: attempt.maxExecutions, retryOnFailure: true } }),
     claim: { ...started, execution: { ...started.execution, id: `execution-${executions.length + 1}` } },
-    result: result(named, attempt.outcome, { cancelled: attempt.cancelled }),
+    result: result(named, attempt.outcome, {
+      cancelled: attempt.cancelled,
+      markerMismatches: attempt.stranger ? [strangeMarker] : [],
+    }),
     clock: { kind: 'clock', clock: clockOf(request)?.kind ?? 'lease' },
     lease: { kind: 'lease', executionId: named.id },
   };

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../domain/caller.js';
 import { judge } from '../../../domain/request/judge.js';
-import type { DispatchFacts, Move, ResumePolicy, Submission } from '../../../domain/request/moves.js';
+import type { DispatchFacts, MarkerMismatch, Move, ResumePolicy, Submission } from '../../../domain/request/moves.js';
 import type { Execution, Outcome, StoredRequest } from '../../../domain/request/types.js';
 import type { Verdict } from '../../../domain/request/verdict.js';
 import { actorOf, agent, user } from '../../support/callers.js';
@@ -57,6 +57,9 @@ export const claim = (over: Partial<Of<'claim'>> = {}): Of<'claim'> => ({
   execution: { id: storedExecution().id, claimId: null, leaseMs: 60_000, windowSecs: 3600 },
   ...over,
 });
+
+/** A marker row of nobody's attempt (HD-41). */
+export const strangeMarker: MarkerMismatch = { fence: 77, execution_id: 'nobody', step: '', state: 'done' };
 
 const succeeded: readonly Outcome[] = ['committed', 'already_applied'];
 

@@ -56,6 +56,37 @@ describe('the result of an older fence (AG-44)', () => {
     expect(change?.events).toMatchObject([{ type: 'execution.late_result', outcome: 'info', metadata: { fence: 1, outcome } }]);
   });
 
+  describe('that was cancelled before anybody claimed it again (RQ-73, AG-63)', () => {
+    const unresolved = [unresolvedAttempt(1, true)];
+    const cancelled = requestIn('cancelled', { operation: 'execute_dml', fence: 2, execution: older, unresolved });
+
+    it.each(['committed', 'already_applied'] as const)('is 410 with %s too, and makes the request executed', (outcome) => {
+      const { change, refusal } = judge(cancelled, result(older, outcome, { kept: 'object' }), now);
+      expect(refusal?.code).toBe('execution.gone');
+      expect(change).toMatchObject({
+        state: { status: 'executed', resolvedAt: now, claimedBy: null, dispatchBy: now + 3_600_000 },
+        signal: { name: 'completion', actor: 'agent-1' },
+        execution: { id: 'older', set: { status: 'completed', lost: false, unresolved: false, outcome }, end: { kept: 'empty' } },
+        settled: [1],
+        events: [{ type: 'execution.completed', resourceId: 'older', metadata: { fence: 1, outcome } }],
+      });
+    });
+
+    it.each([
+      ['that says it did nothing', cancelled, result(older, 'rolled_back')],
+      ['whose marker is of no attempt', cancelled, result(older, 'already_applied', { appliedFence: 7 })],
+      ['of an expired request', { ...cancelled, status: 'expired' as const }, result(older, 'committed')],
+      [
+        'after a newer attempt',
+        { ...cancelled, execution: storedExecution({ id: 'newer', fence: 2 }) },
+        result(older, 'committed'),
+      ],
+    ])('one %s is only noted', (_, stored, move) => {
+      const { change } = judge(stored, move, now);
+      expect([change?.state, typesOf(change!.events)[0]]).toEqual([{}, 'execution.late_result']);
+    });
+  });
+
   it('is noted once; another one for an execution that has its result is 410 without a trace', () => {
     const { change, refusal } = judge(request, result({ ...older, submission: 'x' }, 'rolled_back'), now);
     expect([change, refusal?.code]).toEqual([null, 'execution.gone']);

@@ -1,10 +1,11 @@
 import { expect } from 'vitest';
+import { followPath } from '../../../domain/evidence/path.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { Status } from '../../../domain/request/types.js';
 import type { Verdict } from '../../../domain/request/verdict.js';
 import type { PolicySnapshot } from '../../../domain/workflow-policy.js';
 import { endOfPath, transitions } from './transitions.js';
-import { make, typesOf, type World } from './world.js';
+import { asSealed, make, typesOf, type World } from './world.js';
 
 /** An approval as it was accepted, and whether its giver matched its selector at that moment. */
 export interface Given {
@@ -44,10 +45,14 @@ export const rules: Record<string, (step: Step) => void> = {
   'RQ-I1: the events are a path of section 7 that ends in the stored status': ({ after }) =>
     expect(endOfPath(['request.created', ...typesOf(after.events)])).toBe(after.request.status),
 
+  'AU-84: evidence takes the events as a path that ends in the stored status': ({ after }) =>
+    expect(followPath(asSealed(after.events))).toEqual({ status: after.request.status, fault: null }),
+
   'RQ-I8, ST-21: no other transition': ({ before, after }) => {
     const [from, to] = [before.request.status, after.request.status];
     if (from !== to) expect(transitions[from] as readonly Status[]).toContain(to);
-    if (from === 'cancelled' && to === 'executed') expect(before.request.cancelledWhileLost).toBe(true);
+    if (from === 'cancelled' && to === 'executed')
+      expect(before.request.cancelledWhileLost || before.request.execution?.unresolved).toBe(true);
   },
 
   'ST-21: a request changes its status only with news, and a plain refusal changes nothing': ({ before, after, verdict }) => {
@@ -105,6 +110,18 @@ export const rules: Record<string, (step: Step) => void> = {
     if (request.status === 'executed') expect(request.execution).toMatchObject({ status: 'completed' });
     if (['cancelled', 'failed', 'execution_lost'].includes(request.status) && request.execution?.fence === request.fence)
       expect(request.execution.status).not.toBe('completed');
+  },
+
+  'RQ-73: no success of the newest attempt is reported while the request is cancelled, and stays without effect': ({
+    before,
+    after,
+    move,
+    verdict,
+  }) => {
+    const newest = before.request.execution;
+    if (move.kind !== 'result' || before.request.status !== 'cancelled' || move.reported.id !== newest?.id) return;
+    if (newest.mutating && newest.unresolved && verdict.change !== null && move.submission.success)
+      expect(after.request.status).toBe('executed');
   },
 
   'AG-I6: an accepted result may be sent again and changes nothing': ({ after, move, verdict, at }) => {

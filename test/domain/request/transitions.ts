@@ -65,11 +65,13 @@ const paths: Record<Place, Partial<Record<AuditType, Place>>> = {
   },
 };
 
-/** Follows events through section 7; undefined as soon as one does not fit. A late result is a note and may come at any time. */
+const notes: ReadonlySet<AuditType> = new Set(['execution.late_result', 'execution.marker_mismatch']);
+
+/** Follows events through section 7; undefined as soon as one does not fit. A note may come at any time. */
 export function endOfPath(events: readonly AuditType[]): Place | undefined {
   let place: Place | undefined = 'start';
   for (const event of events) {
-    if (event === 'execution.late_result' && place !== 'start') continue;
+    if (notes.has(event) && place !== 'start') continue;
     place = paths[place][event];
     if (place === undefined) return undefined;
   }

@@ -1,4 +1,5 @@
 import type { AuditDraft } from '../../../domain/audit/draft.js';
+import type { SealedEvent } from '../../../domain/audit/event.js';
 import type { Caller } from '../../../domain/caller.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
@@ -45,6 +46,12 @@ export function make(world: World, move: Move, now: number): { world: World; ver
 }
 
 export const typesOf = (events: readonly AuditDraft[]) => events.map(({ type }) => type);
+
+/** The events of a request since its creation, as far as the order of evidence is judged by them (AU-84). */
+export const asSealed = (events: readonly AuditDraft[]): SealedEvent[] =>
+  [{ type: 'request.created', metadata: {} }, ...events].map(
+    ({ type, metadata }, seq) => ({ event_type: type, metadata_json: JSON.stringify(metadata), seq }) as unknown as SealedEvent,
+  );
 
 /** The tests' own reading of RQ-9 for users and groups, to hold against the rules'. */
 export function matches(caller: Caller, selector: string): boolean {

@@ -1,0 +1,84 @@
+import { type AuditDraft, systemActor } from '../audit/draft.js';
+import { cancelledEvent } from './judge-cancel.js';
+import { lostEvent } from './judge-clock.js';
+import type { Move } from './moves.js';
+import type { Status, StoredRequest } from './types.js';
+
+type Result = Extract<Move, { kind: 'result' }>;
+
+/** The events of an accepted result that leads to `status`. */
+export function resultEvents(request: StoredRequest, move: Result, status: Status): AuditDraft[] {
+  if (request.status === 'cancelled' && status === 'cancelled') return lateEvents(move);
+  return [...endEvents(request, move, status), ...mismatchEvents(move)];
+}
+
+/** What is only noted of a result that comes too late to decide (AG-44, ST-18). */
+export const lateEvents = (move: Result): AuditDraft[] => [lateEvent(move), ...mismatchEvents(move)];
+
+function endEvents(request: StoredRequest, move: Result, status: Status): AuditDraft[] {
+  switch (status) {
+    case 'executed':
+      return [completedEvent(move)];
+    case 'cancelled':
+      return cancelledEvents(request, move);
+    case 'execution_lost':
+      return [{ ...lostEvent(request, move.reported.fence, 'unknown'), resourceId: move.reported.id }];
+    default:
+      return [failedEvent(move)];
+  }
+}
+
+function completedEvent(move: Result): AuditDraft {
+  const { rowsAffected, steps } = move.submission;
+  const rows = rowsAffected === null ? {} : { rows_affected: Number(rowsAffected) };
+  const { fence, outcome, ...duration } = factsOf(move);
+  return {
+    ...endEvent(move),
+    type: 'execution.completed',
+    outcome: 'success',
+    metadata: { fence, outcome, ...rows, ...duration, ...steps },
+  };
+}
+
+function failedEvent(move: Result): AuditDraft {
+  const { auditError, steps } = move.submission;
+  const { errorClass, errorMessage } = auditError;
+  const error = { error_class: errorClass, ...(errorMessage === null ? {} : { error_message: errorMessage }) };
+  return { ...endEvent(move), type: 'execution.failed', outcome: 'failure', metadata: { ...factsOf(move), ...error, ...steps } };
+}
+
+/** The wish is the user's; the credential and addresses of this call are the agent's. */
+function cancelledEvents(request: StoredRequest, move: Result): AuditDraft[] {
+  const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
+  return [
+    { ...endEvent(move), type: 'execution.cancelled', outcome: 'success', metadata: factsOf(move) },
+    cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested'),
+  ];
+}
+
+const endEvent = ({ actor, reported }: Result) =>
+  ({ actor, resourceType: 'execution', resourceId: reported.id, reason: null }) as const;
+
+const factsOf = ({ reported, submission: { outcome, durationMs } }: Result) => ({
+  fence: reported.fence,
+  outcome,
+  ...(durationMs === null ? {} : { duration_ms: durationMs }),
+});
+
+/** One event for any number of rows, so that an agent cannot flood the audit log. */
+function mismatchEvents({ actor, reported, submission }: Result): AuditDraft[] {
+  if (submission.markerMismatches.length === 0) return [];
+  const metadata = { fence: reported.fence, rows: submission.markerMismatches };
+  const resource = { resourceType: 'execution', resourceId: reported.id, reason: null } as const;
+  return [{ type: 'execution.marker_mismatch', outcome: 'denied', actor, ...resource, metadata }];
+}
+
+const lateEvent = ({ actor, reported, submission }: Result): AuditDraft => ({
+  type: 'execution.late_result',
+  outcome: 'info',
+  actor,
+  resourceType: 'execution',
+  resourceId: reported.id,
+  reason: null,
+  metadata: { fence: reported.fence, outcome: submission.outcome },
+});
