@@ -62,8 +62,9 @@ async function verifyNow(
   anchors: Anchors,
   signal: AbortSignal,
 ) {
-  const { isSigned } = await auditKeys(database);
   return inSnapshot(database.pool, statementMs, async (snapshot) => {
+    // Of the same moment as the head: a key that a rotation makes afterwards signs only what the snapshot does not show.
+    const { isSigned } = await auditKeys(queryable(snapshot));
     const frame = await readLogFrame(snapshot);
     const context = { hash: eventHash, isSigned, head: frame.head, anchor: anchors.event, purges: frame.purges };
     const { state, tree, blocks } = await walk(snapshot, context, signal);

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { patiently } from '../../api/audit/patient.js';
+import { verifyLog } from '../../api/audit/verify.js';
 import { eventHash } from '../../crypto/audit-hash.js';
 import { sleep } from '../../lib/sleep.js';
+import { rotateKeys } from '../../runtime/key-rotation.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { sealAll } from '../support/audit-api.js';
+import { secretKey } from '../support/sealing.js';
 
 const toml = `${shopToml}
 [[auth.roles]]
@@ -41,6 +44,24 @@ it('refuses half an anchor and a malformed one', async () => {
     `?anchor_seq=-1&anchor_hash=${hash}`,
   ];
   for (const query of bad) expect(await verify(query)).toMatchObject({ status: 400, body: { code: 'validation.failed' } });
+});
+
+it('knows a head that a key signed which a rotation made just before (AU-40, AU-70)', async () => {
+  const { services } = api;
+  const work = { database: services.database, purpose: 'audit' as const, secretKey };
+  const auditKeys: typeof services.auditKeys = async (db) => {
+    const keys = await services.auditKeys(db);
+    await rotateKeys(work, { overlapSecs: 3600, now: true });
+    await api.createUser('newly');
+    await sealAll(api);
+    return keys;
+  };
+  const anchors = { event: null, tree: null };
+  expect(await verifyLog({ database: services.database, auditKeys }, anchors, new AbortController().signal)).toMatchObject({
+    valid: true,
+    reason: null,
+  });
+  expect((await verify()).body).toMatchObject({ valid: true });
 });
 
 it('before the first event is sealed there is no head; afterwards unsealed events are counted (AU-70)', async () => {
