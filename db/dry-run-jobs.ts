@@ -70,7 +70,7 @@ function skipReason(before: StoredRequest['status'], after: StoredRequest['statu
 
 /** What there is to explain for some pairs. */
 export interface ExplainWork {
-  /** Oldest first. */
+  /** Of each requester one in turn, oldest first (AG-20). */
   dryRuns: DryRunOffer[];
   preflightWaits: boolean;
 }
@@ -78,9 +78,13 @@ export interface ExplainWork {
 /** The columns of `ExplainWork`, for the pairs of two `text[]` parameters. */
 export const explainWork = (p: { databases: string; environments: string; limit: string }) => {
   const scope = `unnest(${p.databases}::text[], ${p.environments}::text[]) as scope(database, environment)`;
+  // Without the texts, since there may be many.
+  const turns = `select j.id, j.created_at, j.request_id, row_number() over (partition by r.requester order by j.created_at, j.request_id, j.statement_index) as turn
+    from dry_run_jobs j join ${scope} on scope.database = j.database and scope.environment = j.environment join requests r on r.id = j.request_id
+    where j.state = 'pending' order by turn, created_at, request_id limit ${p.limit}`;
   return `coalesce((select json_agg(job) from (
-      select j.id, j.request_id, j.database, j.environment, j.sql from dry_run_jobs j join ${scope} using (database, environment)
-      where j.state = 'pending' order by j.created_at, j.request_id, j.statement_index limit ${p.limit}) as job), '[]') as "dryRuns",
+      select j.id, j.request_id, j.database, j.environment, j.sql from (${turns}) as waiting join dry_run_jobs j using (id)
+      order by waiting.turn, waiting.created_at, waiting.request_id) as job), '[]') as "dryRuns",
     exists (select from preflight_jobs j join ${scope} using (database, environment)
       where j.state = 'pending' and j.expires_at > clock_timestamp()) as "preflightWaits"`;
 };

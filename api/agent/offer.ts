@@ -69,7 +69,7 @@ export async function offer(
       return [];
     });
   }
-  return { ...nothingOffered, jobs, dryRuns, preflights };
+  return { ...nothingOffered, jobs, dryRuns: dryRuns.slice(0, wanted.explains - preflights.length), preflights };
 }
 
 /** Claims preflight jobs and signs a token for this agent with each (HD-81). */
@@ -85,10 +85,11 @@ async function takePreflights(services: Services, { report, actor }: Asker, room
   );
 }
 
-/** AG-21. */
+/** AG-21. One place at least, which a dry run gives up: somebody waits for a preflight. */
 function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: FoundJob[], dryRuns: DryRunOffer[]): number {
   const slots = report.maxConcurrent - report.inFlight - report.inFlightPreflight - jobs.length;
-  return Math.min(wanted.explains - dryRuns.length, slots);
+  const places = Math.max(wanted.explains - dryRuns.length, Math.min(wanted.explains, 1));
+  return Math.min(places, slots);
 }
 
 export const isEmpty = ({ jobs, claims, dryRuns, preflights, cancelled }: Offer): boolean =>

@@ -132,6 +132,39 @@ describe('EXPLAIN jobs of a request', () => {
     expect(elsewhere.body.dry_run_jobs).toEqual([]);
   });
 
+  it('are offered to requesters in turn, so that many of one leave those of others their places (AG-20)', async () => {
+    const other = await api.createUser('olga', { roles: ['requester'] });
+    const many = [await pending(twoUpdates), await pending(twoUpdates), await pending()];
+    const few = [await calls.created(other, { environment: 'production', detail: 'select 1' })];
+    few.push(await calls.created(other, { environment: 'production', detail: 'select 2' }));
+    const offered = (await (await known()).poll(polled())).body.dry_run_jobs;
+    expect(offered.map((job: Body) => job.request_id)).toEqual([
+      ...[many[0], few[0]],
+      ...[many[0], few[1]],
+      ...[many[1], many[1], many[2]],
+    ]);
+  });
+
+  it.each([
+    [3, 2, 1],
+    [2, 1, 1],
+    [1, 0, 1],
+  ])('of a poll for %i leave room for a preflight that waits: %i and %i (AG-21)', async (limit, dryRuns, preflights) => {
+    const agent = await calls.known(polled());
+    for (const _ of [1, 2, 3]) await pending();
+    await calls.sql(
+      `insert into preflight_jobs (user_id, database, environment, sql, state, timeout_ms, expires_at)
+       select 'rita', 'shop', 'production', 'select 1', 'pending', 1000, clock_timestamp() + interval '1 minute' from generate_series(1, 2)`,
+    );
+    const status = { in_flight: 0, max_concurrent: 4, in_flight_preflight: 0, uptime_secs: 9, draining: false };
+    const { body } = await agent.poll(polled({ limit: 1, explain_limit: limit, status }));
+    expect([body.dry_run_jobs.length, body.preflight_jobs.length]).toEqual([dryRuns, preflights]);
+    const saturated = { ...status, in_flight: 4 };
+    const none = await agent.poll(polled({ limit: 1, explain_limit: limit, status: saturated }));
+    expect([none.body.dry_run_jobs.length, none.body.preflight_jobs.length]).toEqual([limit, 0]);
+    await calls.sql('delete from preflight_jobs');
+  });
+
   it('never keep an agent from its jobs (AG-22)', async () => {
     const id = await calls.dispatched('select 1');
     await calls.sql('alter table dry_run_jobs rename to away');
