@@ -7,10 +7,11 @@ import { dryRunEndOfMany } from './dry-run-jobs.js';
 import { apply } from './move.js';
 import { stateColumns, subjectOf, waitersOf } from './move-write.js';
 import { topic } from './notifications.js';
+import { lockOpenOf, type OpenPart } from './open-requests.js';
 import { yieldingInsert } from './outbox.js';
 import { outgoingInsert, yielding } from './outgoing.js';
 import { parameters } from './parameters.js';
-import { listStates, lockOpenOf } from './request-state.js';
+import { listStates } from './request-state.js';
 
 /** What a bulk move did to one request; no more, since there may be very many. */
 export interface MovedOne {
@@ -27,16 +28,17 @@ const maxBatch = 500;
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /**
- * `move` for everything a user has open, whose row this transaction has locked: all requests are locked by id, then judged and written a
+ * `move` for what a user has open, whose row this transaction has locked: the requests are locked by id, then judged and written a
  * batch at a time. The decision must leave executions and decisions alone and refuse nothing; its news yields to all other news.
  */
 export async function moveAllOf(
   tx: Transaction,
   owner: string,
   decide: (request: StoredRequest, now: number) => Verdict,
+  part: OpenPart = {},
 ): Promise<MovedOne[]> {
   const moved: MovedOne[] = [];
-  for (const ids of batches(await lockOpenOf(tx, owner))) {
+  for (const ids of batches(await lockOpenOf(tx, owner, part))) {
     const judged = (await listStates(tx, ids)).map(({ request, now }) => judgedOne(request, decide(request, now), now));
     const changes = judged.filter((one) => one.change !== null);
     if (changes.length > 0) await write(tx, changes);

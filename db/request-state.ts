@@ -100,15 +100,6 @@ export function foundIn<Facts>({ facts, rowVersion, ...state }: MoveRow, macs: A
   return { request: lookedAt(state, macs), now: state.now, facts: facts as Facts, rowVersion };
 }
 
-/** Locks a user's open requests in order of id (architecture section 3); `bytes` is the length of each text. */
-export function lockOpenOf(tx: Transaction, owner: string): Promise<{ id: string; bytes: number }[]> {
-  return tx.query(
-    `select id, octet_length(detail) as bytes from requests
-     where requester = $1 and status in ('pending', 'approved', 'dispatched', 'running', 'execution_lost') order by id for no key update`,
-    [owner],
-  );
-}
-
 /**
  * Locks the row, with `lockExecution` also its running execution, then reads them: all that is read, `now` included, is from after any wait for a lock
  * (architecture section 3).

@@ -62,7 +62,16 @@ export async function lockActive(tx: Transaction, who: { id: string } | { ownerO
   return row?.active ?? false;
 }
 
-/** The same of several users as part `active` of a larger statement, which `holds` lets through only if each of them is active. */
+/** Whether a user is suspended or deleted. Until the transaction ends nobody activates them, or ends anything else that they have open. */
+export async function lockGone(tx: Transaction, id: string): Promise<boolean> {
+  const [row] = await tx.query<{ gone: boolean }>(
+    `select status <> 'active' as gone from users where id = $1 for no key update`,
+    [id],
+  );
+  return row?.gone ?? false;
+}
+
+/** Whether several users are active, as part `active` of a larger statement, which `holds` lets through only if each of them is. It prevents their suspension as `lockActive` does. */
 export function activeUsers(p: Parameters, ids: readonly string[]): { part: string; holds: string } {
   const wanted = [...new Set(ids)];
   const part = `active as materialized (select 1 from users where id = any(${p.add(wanted)}::text[]) and status = 'active' for key share)`;

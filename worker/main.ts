@@ -28,6 +28,7 @@ import { createDeliveryStarter } from './delivery-starter.js';
 import { createEndedWorkflows } from './ended-workflows.js';
 import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
+import { createGoneOwners } from './gone-owners.js';
 import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
 import { createLicenseKeeper } from './license-keeper.js';
@@ -154,11 +155,9 @@ interface JobOptions extends WorkOptions {
 function createJobs({ configuration, gateway, temporal, results, metrics, tracing, log, signal, ...options }: JobOptions): Job[] {
   const { database } = gateway;
   const { onMoved, identity, isWorking, isAnchored, auditKeys } = options;
-  const origin = () => configuration.config().audit.origin;
   const { taskQueue, maxBacklog } = configuration.config().temporal;
   const days = () => configuration.config().retention;
   const told = { database, temporal, taskQueue, log };
-  const rounds = { everyMs: reconcileEveryMs, graceMs: reconcileGraceMs };
   return [
     createPublisher({ ...told, tracing }),
     createDeliveryStarter({ ...told, onCancelled: () => metrics.webhookDeliveries.inc({ status: 'cancelled' }) }),
@@ -168,7 +167,8 @@ function createJobs({ configuration, gateway, temporal, results, metrics, tracin
     createSlackCardStarter(told),
     createSlackCardKeeper(told),
     createSweeper({ database, onMoved }),
-    createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
+    createReconciler({ ...told, everyMs: reconcileEveryMs, graceMs: reconcileGraceMs, maxBacklog, metrics, onMoved }),
+    createGoneOwners({ database, metrics }),
     createEndedWorkflows({ ...told, metrics }),
     createPresence({ database, identity, taskQueue, isWorking }),
     createRelayCleaner({ database }),
@@ -183,7 +183,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, tracin
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
     createLicenseKeeper({ database, log, config: configuration.config, shared: () => configuration.generation().shared }),
-    createSealer({ database, keys: auditKeys, origin, isAnchored, log }),
+    createSealer({ database, keys: auditKeys, origin: () => configuration.config().audit.origin, isAnchored, log }),
     ...(isAnchored ? [createAnchorStarter(told)] : []),
   ];
 }

@@ -3,10 +3,12 @@ import { limitDatabaseWork } from '../../db/call-limit.js';
 import type { Transaction } from '../../db/client.js';
 import { deleteSessionsOf } from '../../db/mcp-sessions.js';
 import { type MovedOne, moveAllOf } from '../../db/move-many.js';
+import type { OpenPart } from '../../db/open-requests.js';
 import { revokeTokensOf } from '../../db/tokens.js';
-import { deleteMemberships, lockActiveCount, type UserRow, updateUser } from '../../db/users.js';
+import { deleteMemberships, lockActiveCount, lockGone, type UserRow, updateUser } from '../../db/users.js';
 import { grantBy } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
+import type { CancelCause, StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { countMovedMany } from '../requests/moved.js';
@@ -16,23 +18,28 @@ import { requireThere } from './users.js';
 
 type StatusCall = Call<{ id: string }, undefined, unknown>;
 
-/** All database work of a suspension or deletion (OP-70), however much the user has open. */
+/** The database work of each transaction of a suspension or deletion (OP-70). */
 const endingMs = 20_000;
+
+/** How many requests end in one transaction, so that it is in time on a slow database too: it is the one that revokes the tokens. */
+const maxTogether = 5000;
+
+type Cause = Exclude<CancelCause, 'requested'>;
 
 interface Ended {
   revoked: number;
   moved: MovedOne[];
 }
 
-const nothingEnded: Ended = { revoked: 0, moved: [] };
-
-/** `POST /api/users/{id}/suspend` (IM-65). A repeated call is 200 and changes nothing. */
+/** `POST /api/users/{id}/suspend` (IM-65). A repeated call is 200, and ends only what one that broke off has left. */
 export async function suspendUser(call: StatusCall, services: Services) {
   const { id } = call.params;
-  const ended = await endUser(services, async (tx) => {
+  const cause = 'user_suspended';
+  const ended = await endUser(services, call, cause, async (tx) => {
     const user = await lockTarget(tx, call, id);
     requireThere(user);
-    return user.status === 'suspended' ? nothingEnded : end(tx, user, call, 'user_suspended');
+    if (user.status !== 'suspended') return end(tx, user, call, cause);
+    return { revoked: 0, moved: await endOpen(tx, call, cause, { unasked: true }) };
   });
   return { id, ...ended };
 }
@@ -40,7 +47,7 @@ export async function suspendUser(call: StatusCall, services: Services) {
 /** `DELETE /api/users/{id}` (IM-67): only the record stays. */
 export async function deleteUser(call: StatusCall, services: Services) {
   const { id } = call.params;
-  const ended = await endUser(services, async (tx) => {
+  const ended = await endUser(services, call, 'user_deleted', async (tx) => {
     const user = await lockTarget(tx, call, id);
     requireThere(user);
     return end(tx, user, call, 'user_deleted');
@@ -62,22 +69,39 @@ export async function activateUser(call: StatusCall, { database, config }: Servi
   return { id, status: 'active' as const };
 }
 
-async function endUser({ database, metrics }: Services, work: (tx: Transaction) => Promise<Ended>) {
-  const { revoked, moved } = await limitDatabaseWork(endingMs, () => database.transaction(work));
+/** Ends the user, with the first of their requests, by `first`, then the others. What is left when the time of the call is over, a worker ends. */
+async function endUser(
+  { database, metrics }: Services,
+  call: StatusCall,
+  cause: Cause,
+  first: (tx: Transaction) => Promise<Ended>,
+) {
+  const { revoked, moved } = await limitDatabaseWork(endingMs, () => database.transaction(first));
   countMovedMany(metrics, moved);
-  return { revoked_tokens: revoked, cancelled_requests: moved.map(({ id }) => id) };
+  const all = [...moved];
+  for (let last = moved; last.length === maxTogether; ) {
+    last = await limitDatabaseWork(endingMs, () => database.transaction((tx) => endMore(tx, call, cause, last.at(-1)!.id)));
+    countMovedMany(metrics, last);
+    all.push(...last);
+  }
+  return { revoked_tokens: revoked, cancelled_requests: all.map(({ id }) => id) };
+}
+
+/** Nothing once the user was activated again. */
+const endMore = async (tx: Transaction, call: StatusCall, cause: Cause, after: string): Promise<MovedOne[]> =>
+  (await lockGone(tx, call.params.id)) ? endOpen(tx, call, cause, { after }) : [];
+
+function endOpen(tx: Transaction, { params, actor }: StatusCall, cause: Cause, part: OpenPart = {}): Promise<MovedOne[]> {
+  const decide = (request: StoredRequest, now: number) => judge(request, { kind: 'owner_gone', actor, cause }, now);
+  return moveAllOf(tx, params.id, decide, { ...part, limit: maxTogether });
 }
 
 /**
- * Changes status, tokens, requests and their events together. Create, resume and claim hold the owner's row for their whole transaction.
+ * Changes status, tokens, the first requests and their events together. Create, resume and claim hold the owner's row for their whole transaction.
  * Each of them therefore either committed before the lock and is found here, or sees that the user is not active.
  */
-async function end(
-  tx: Transaction,
-  user: UserRow,
-  { actor, caller }: StatusCall,
-  cause: 'user_suspended' | 'user_deleted',
-): Promise<Ended> {
+async function end(tx: Transaction, user: UserRow, call: StatusCall, cause: Cause): Promise<Ended> {
+  const { actor, caller } = call;
   const deleted = cause === 'user_deleted';
   const left = deleted ? { status: 'deleted' as const, slackUserId: null } : { status: 'suspended' as const };
   await updateUser(tx, { ...user, ...left }, grantBy(caller));
@@ -87,7 +111,7 @@ async function end(
     ...userStatusChanged(actor, user.id, deleted ? 'user.deleted' : 'user.suspended', deleted ? user.groups : []),
     ...revoked.map((id) => tokenRevoked(actor, { id, subjectId: user.id }, cause)),
   ]);
-  const moved = await moveAllOf(tx, user.id, (request, now) => judge(request, { kind: 'owner_gone', actor, cause }, now));
+  const moved = await endOpen(tx, call, cause);
   // Last, because it blocks reloads until the commit.
   await requireAdminLeft(tx, user);
   if (deleted) await deleteMemberships(tx, user.id, user.groups);
