@@ -5,7 +5,8 @@ import { auditInsert, auditRowsOf } from './audit.js';
 import type { Transaction } from './client.js';
 import { dryRunEndOfMany } from './dry-run-jobs.js';
 import { apply } from './move.js';
-import { stateColumns, subjectOf, waitersOf } from './move-write.js';
+import { allowedAlways } from './move-statement.js';
+import { movingStatement, stateColumns, subjectOf, waitersOf } from './move-write.js';
 import { topic } from './notifications.js';
 import { lockOpenOf, type OpenPart } from './open-requests.js';
 import { yieldingInsert } from './outbox.js';
@@ -29,7 +30,7 @@ const maxBatchBytes = 16 * 1024 * 1024;
 
 /**
  * `move` for what a user has open, whose row this transaction has locked: the requests are locked by id, then judged and written a
- * batch at a time. The decision must leave executions and decisions alone and refuse nothing; its news yields to all other news.
+ * batch at a time. The decision must leave decisions alone and refuse nothing, and few may change an execution; its news yields to all other news.
  */
 export async function moveAllOf(
   tx: Transaction,
@@ -41,7 +42,13 @@ export async function moveAllOf(
   for (const ids of batches(await lockOpenOf(tx, owner, part))) {
     const judged = (await listStates(tx, ids)).map(({ request, now }) => judgedOne(request, decide(request, now), now));
     const changes = judged.filter((one) => one.change !== null);
-    if (changes.length > 0) await write(tx, changes);
+    const alone = changes.filter((one) => one.change?.execution);
+    for (const one of alone) writeAlone(tx, one);
+    if (changes.length > alone.length)
+      await write(
+        tx,
+        changes.filter((one) => !one.change?.execution),
+      );
     moved.push(...judged.map(outlineOf));
   }
   if (moved.some(({ changed }) => changed)) tx.wake(topic.outbox);
@@ -57,8 +64,8 @@ interface Judged {
 
 function judgedOne(before: StoredRequest, { change, refusal }: Verdict, now: number): Judged {
   if (refusal !== null) throw refusal;
-  if (change !== null && (change.execution !== null || change.decision !== null || change.signal === null))
-    throw new Error('a bulk move changes nothing but the state');
+  if (change !== null && (change.decision !== null || change.signal === null))
+    throw new Error('a bulk move decides nothing and has news');
   return { before, after: change === null ? before : apply(before, change, now), change, now };
 }
 
@@ -75,6 +82,15 @@ function* batches(locked: readonly { id: string; bytes: number }[]): Generator<s
     bytes += one.bytes;
   }
   if (ids.length > 0) yield ids;
+}
+
+/** The statement for many writes no executions. */
+function writeAlone(tx: Transaction, { before, after, change, now }: Judged): void {
+  if (change === null) return;
+  const written = { before, after, change, claim: null, now, refused: false, more: undefined };
+  const { text, values, topics } = movingStatement(written, tx, (p) => allowedAlways(p, before.id));
+  tx.send(text, values);
+  tx.wake(...topics);
 }
 
 async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> {

@@ -44,7 +44,7 @@ const steps: Readonly<Record<RequestEvent, readonly Step[]>> = {
   'execution.started': [{ from: ['dispatched'], to: 'running', fence: 'same' }],
   'execution.completed': [
     { from: ['running', 'execution_lost', 'cancelled'], to: 'executed', fence: 'same' },
-    { from: ['cancelled'], to: 'executed', fence: 'older' },
+    { from: ['cancelled', 'approved', 'dispatched'], to: 'executed', fence: 'older' },
   ],
   'execution.failed': [{ from: ['running', 'execution_lost'], to: 'failed', fence: 'same' }],
   'execution.lost': [{ from: ['running', 'execution_lost'], to: 'execution_lost', fence: 'same' }],

@@ -2,6 +2,7 @@ import type { AuditDraft } from '../audit/draft.js';
 import { can } from '../permissions.js';
 import { conflict } from './guards.js';
 import type { Move } from './moves.js';
+import { provenMeanwhile } from './noted-success.js';
 import { notOpen, notPermitted } from './refused.js';
 import { isOwner, mayMove } from './relation.js';
 import type { CancelCause, Instant, StoredRequest } from './types.js';
@@ -23,7 +24,7 @@ interface Wish {
   cause: CancelCause;
 }
 
-/** Applies a wish to cancel, whoever made it. Null when there is nothing left to cancel. */
+/** Applies a wish to cancel, whoever made it; what is known to have committed is executed instead (RQ-73). Null when there is nothing left to cancel. */
 export function cancelByWish(request: StoredRequest, wish: Wish, actor: AuditDraft['actor'], now: Instant): Verdict | null {
   const signal = { name: 'cancellation', actor: wish.by, step: null } as const;
   switch (request.status) {
@@ -31,7 +32,10 @@ export function cancelByWish(request: StoredRequest, wish: Wish, actor: AuditDra
     case 'approved':
     case 'dispatched':
     case 'execution_lost':
-      return changed(cancelledState(request, wish, now), [cancelledEvent(request, actor, wish.reason, wish.cause)], signal);
+      return (
+        provenMeanwhile(request, now) ??
+        changed(cancelledState(request, wish, now), [cancelledEvent(request, actor, wish.reason, wish.cause)], signal)
+      );
     case 'running':
       if (request.cancelRequestedAt !== null) return nothing;
       return changed({ cancelRequestedAt: now, ...wishState(wish) }, [], signal);

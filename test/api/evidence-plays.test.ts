@@ -82,6 +82,7 @@ const starts = [
   ['claim', 'lease', 'resume', 'dispatch', 'lateStranger'],
   ['claim', 'lease', 'resume', 'dispatch', 'approved', 'lateStranger'],
   ['claim', 'lease', 'resume', 'cancel', 'lateSuccess'],
+  ['claim', 'lease', 'resume', 'lateSuccess', 'cancel'],
 ];
 const usual = ['ada', 'nina', 'lena', 'resume', 'claim', 'committed', 'rolledBack', 'unknown', 'lease', 'claim', 'resume'];
 

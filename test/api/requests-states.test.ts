@@ -93,6 +93,8 @@ ST-18 | write lease-ends cancel committed     | executed       | execution.compl
 ST-18 | write lease-ends cancel rolled-back   | cancelled      | execution.late_result
 ST-18 | write lease-ends resume cancel committed | executed    | execution.completed
 ST-18 | write lease-ends resume dispatch-ends cancel committed | executed | execution.completed
+ST-24 | write lease-ends resume committed cancel | executed    | execution.completed
+ST-24 | write lease-ends resume dispatch-ends committed cancel | executed | execution.completed
 ST-23 | pending changed approve               | failed         | request.integrity_failed
 ST-23 | approved changed resume               | failed         | request.integrity_failed
 ST-23 | dispatched changed claim              | failed         | request.integrity_failed`;

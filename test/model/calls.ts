@@ -166,6 +166,8 @@ export const openings: Call[][] = [
   [...lost, does('olive', 'resume'), claims(), reports('rolled_back')],
   [...running, reports('rolled_back'), does('olive', 'resume'), claims()],
   [...lost, does('olive', 'resume'), does('olive', 'cancel'), reports('committed')],
+  [...lost, does('olive', 'resume'), reports('committed'), does('olive', 'cancel')],
+  [...lost, does('olive', 'resume'), reports('committed'), { call: 'suspend', who: 'olive' }],
   [...running, { call: 'suspend', who: 'olive' }],
   [asks('staging', { noStore: true }), claims('rust'), ends('lease')],
 ];

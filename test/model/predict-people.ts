@@ -89,10 +89,10 @@ export function reject(request: Request, who: Person): Expected {
   return answer(200, { id: request.name, status: 'rejected' });
 }
 
-/** RQ-70 to RQ-72. */
+/** RQ-70 to RQ-73. */
 export function cancel(request: Request, who: Person): Expected {
   if (!mayEnd(who, request)) return forbidden;
-  if (!endBy(who, request)) return conflict;
+  if (!endBy(who, request) || request.status === 'executed') return conflict;
   const running = request.status === 'running';
   return answer(running ? 202 : 200, {
     id: request.name,
@@ -104,11 +104,26 @@ export function cancel(request: Request, who: Person): Expected {
 /** Whether it had not ended yet; the first wish to end a run is the one that is kept. */
 function endBy(who: Person, request: Request): boolean {
   if (request.status === 'running') request.cancelledBy ??= who;
+  else if (isProven(request)) prove(request);
   else if (['pending', 'approved', 'dispatched', 'execution_lost'].includes(request.status)) {
     request.cancelledWhileLost = request.status === 'execution_lost';
     Object.assign(request, { status: 'cancelled', cancelledBy: who });
   } else return false;
   return true;
+}
+
+/** Whether its lost newest run has reported a commit after the next dispatch. */
+function isProven(request: Request): boolean {
+  const run = newestRun(request);
+  return ['approved', 'dispatched'].includes(request.status) && run?.unresolved === true && run.outcome === 'committed';
+}
+
+/** ST-24. */
+function prove(request: Request): void {
+  Object.assign(newestRun(request)!, { status: 'completed', lost: false });
+  for (const run of request.runs) run.unresolved = false;
+  request.status = 'executed';
+  request.reached.window = false;
 }
 
 /** RQ-80 to RQ-86. */

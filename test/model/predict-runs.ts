@@ -100,7 +100,7 @@ export function result(request: Request | undefined, call: Of<'result'>): Expect
 function late(request: Request, run: Run, call: Of<'result'>, sent: string): void {
   const proves = request.status === 'cancelled' && run === newestRun(request) && run.unresolved && call.outcome === 'committed';
   if (!proves) {
-    Object.assign(run, { sent, unresolved: run.unresolved && !isHarmless(call) });
+    Object.assign(run, { sent, outcome: call.outcome, unresolved: run.unresolved && !isHarmless(call) });
     return;
   }
   Object.assign(run, { sent, ...endOfRun(request, call) });

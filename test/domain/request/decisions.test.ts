@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
 import { actorOf, user } from '../../support/callers.js';
 import { approval, now, requestIn, steps, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
-import { approve, ask, cancel, reject } from './moves.js';
+import { approve, ask, cancel, ownerGone, reject } from './moves.js';
 
 const workflow = workflowSnapshot({ steps: steps('group:first', 'group:second') });
 const pending = storedRequest({ policy: workflow });
@@ -130,6 +130,26 @@ describe('a cancel', () => {
       expect(change?.events).toMatchObject([
         { type: 'request.cancelled', actor: { id: 'alice' }, reason: 'no need', metadata: { cause: 'requested' } },
       ]);
+    },
+  );
+
+  it.each(['approved', 'dispatched'] as const)(
+    'of a request that is %s and whose lost attempt has reported a success since makes it executed (ST-24, RQ-73)',
+    (status) => {
+      const lost = requestIn('execution_lost', { operation: 'execute_dml' });
+      const execution = { ...lost.execution!, outcome: 'committed', submission: 'late' } as const;
+      const request = requestIn(status, { operation: 'execute_dml', fence: 2, execution, unresolved: lost.unresolved });
+      for (const move of [cancel(alice), ownerGone()]) {
+        const { change, refusal } = judge(request, move, now);
+        expect([refusal, change?.settled]).toEqual([null, [1]]);
+        expect(change).toMatchObject({
+          state: { status: 'executed', resolvedAt: now, dispatchBy: now + 3_600_000, dispatchDeadline: null },
+          execution: { id: execution.id, set: { status: 'completed', lost: false, unresolved: false }, end: { success: true } },
+          events: [{ type: 'execution.completed', actor: { id: 'system' }, metadata: { fence: 1, outcome: 'committed' } }],
+        });
+      }
+      const open = { ...execution, outcome: null, submission: null };
+      expect(ask({ ...request, execution: open }, cancel(alice))).toBe('cancelled');
     },
   );
 

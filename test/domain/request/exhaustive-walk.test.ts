@@ -67,10 +67,14 @@ function instantsOf(request: StoredRequest, at: number): number[] {
   return [...new Set([at, clock, lease, request.dispatchBy ?? at])].filter((instant) => instant >= at);
 }
 
+/** What matters of an outcome afterwards: that a part is applied, or that all is. */
+const kindOf = (outcome: Outcome | null) =>
+  outcome === 'committed' || outcome === 'already_applied' ? 'applied' : outcome === 'partial' && 'partial';
+
 /** Two worlds with one key allow the same moves: instants count only as reached or not; ids, texts and who approved do not count. */
 function keyOf({ request: r, executions }: World, at: number): string {
   const reached = [clockOf(r)?.at ?? null, r.dispatchBy].map((instant) => instant !== null && instant <= at);
-  const runs = executions.map((e) => [e.status, e.lost, e.unresolved, e.outcome === 'partial', e.submission !== null, e.marker]);
+  const runs = executions.map((e) => [e.status, e.lost, e.unresolved, kindOf(e.outcome), e.submission !== null, e.marker]);
   return JSON.stringify([
     r.status,
     r.currentStep,
@@ -113,6 +117,8 @@ function walk(operation: Operation): Walk {
   return found;
 }
 
+/** Of a read nothing that was lost is open, so that no proof can come in time for a cancel (ST-24). */
+const onlyWrites: readonly string[] = ['approved executed', 'dispatched executed'];
 const edges = Object.entries(transitions).flatMap(([from, next]) => next.map((to) => `${from} ${to}`));
 
 describe('every move on every request that can be reached', () => {
@@ -120,7 +126,8 @@ describe('every move on every request that can be reached', () => {
     'makes for %s all transitions of section 7 and no other, and its events tell the same path (ST-21, RQ-I1)',
     (operation) => {
       const { seen, edges: found, kept } = walk(operation);
-      expect([...found].sort()).toEqual([...edges].sort());
+      const possible = edges.filter((edge) => operation === 'execute_dml' || !onlyWrites.includes(edge));
+      expect([...found].sort()).toEqual(possible.sort());
       expect(kept).toEqual([]);
       expect(seen.size).toBeGreaterThan(100);
     },

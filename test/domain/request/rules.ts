@@ -112,16 +112,12 @@ export const rules: Record<string, (step: Step) => void> = {
       expect(request.execution.status).not.toBe('completed');
   },
 
-  'RQ-73: no success of the newest attempt is reported while the request is cancelled, and stays without effect': ({
-    before,
-    after,
-    move,
-    verdict,
-  }) => {
-    const newest = before.request.execution;
-    if (move.kind !== 'result' || before.request.status !== 'cancelled' || move.reported.id !== newest?.id) return;
-    if (newest.mutating && newest.unresolved && verdict.change !== null && move.submission.success)
-      expect(after.request.status).toBe('executed');
+  'RQ-73: nothing is cancelled whose newest attempt was lost and has reported a success': ({ before, after }) => {
+    const { execution, status, fence } = after.request;
+    const isReported = execution?.lost === true && ['committed', 'already_applied'].includes(execution.outcome ?? '');
+    if (status === 'cancelled') expect(isReported).toBe(false);
+    if (status === 'executed' && execution !== null && execution.fence < fence && before.request.status !== 'executed')
+      expect(before.request.execution).toMatchObject({ mutating: true, unresolved: true });
   },
 
   'AG-I6: an accepted result may be sent again and changes nothing': ({ after, move, verdict, at }) => {

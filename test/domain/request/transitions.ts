@@ -4,8 +4,8 @@ import type { Status } from '../../../domain/request/types.js';
 /** Section 7 of the request rules as edges between stored statuses; a status may also stay as it is. */
 export const transitions = {
   pending: ['approved', 'rejected', 'expired', 'cancelled', 'failed'],
-  approved: ['dispatched', 'expired', 'cancelled', 'failed'],
-  dispatched: ['running', 'approved', 'expired', 'cancelled', 'failed'],
+  approved: ['dispatched', 'expired', 'cancelled', 'failed', 'executed'],
+  dispatched: ['running', 'approved', 'expired', 'cancelled', 'failed', 'executed'],
   running: ['executed', 'failed', 'execution_lost', 'cancelled'],
   executed: ['dispatched'],
   failed: ['dispatched'],
@@ -31,6 +31,7 @@ const paths: Record<Place, Partial<Record<AuditType, Place>>> = {
     'request.integrity_failed': 'failed',
   },
   approved: {
+    'execution.completed': 'executed',
     'request.dispatched': 'dispatched',
     'request.expired': 'expired',
     'request.cancelled': 'cancelled',
@@ -38,6 +39,7 @@ const paths: Record<Place, Partial<Record<AuditType, Place>>> = {
   },
   dispatched: {
     'execution.started': 'running',
+    'execution.completed': 'executed',
     'request.dispatch_timeout': 'approved',
     'request.cancelled': 'cancelled',
     'request.integrity_failed': 'failed',
