@@ -33,6 +33,10 @@ export async function startMysqlBench(
   const database = await server.createDatabase();
   const gateway = await startFakeGateway();
   const root = await mysql.createConnection({ uri: database.adminUrl, rowsAsArray: true, multipleStatements: true });
+  // Tests of the same server set the global mode, in which values of this session would be quoted wrongly.
+  await root.query(
+    "set session sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION'",
+  );
   const url = options.through?.(database.url) ?? database.url;
   const agent = startTestAgent({ gateway, ...options, url, tables: `read_url = "${database.readUrl}"\n${options.tables ?? ''}` });
   await gateway.nextPoll();
