@@ -8,11 +8,12 @@ import { changed, type ExecutionEnd, type Verdict } from './verdict.js';
  */
 export function provenMeanwhile({ execution, unresolved }: StoredRequest, now: Instant): Verdict | null {
   if (execution === null || !execution.unresolved || !isSuccess(execution)) return null;
-  const { id, fence, outcome, windowSecs } = execution;
+  const { id, fence, agentId, outcome, windowSecs } = execution;
   const completed = {
     type: 'execution.completed',
     outcome: 'success',
-    actor: systemActor,
+    // Whose report it was; this call is somebody else's.
+    actor: { ...systemActor, id: agentId, type: 'agent' },
     resourceType: 'execution',
     resourceId: id,
     reason: null,
@@ -21,7 +22,7 @@ export function provenMeanwhile({ execution, unresolved }: StoredRequest, now: I
   return changed(
     { status: 'executed', resolvedAt: now, dispatchBy: now + windowSecs * 1000, dispatchDeadline: null },
     [completed],
-    { name: 'completion', actor: 'system', step: null },
+    { name: 'completion', actor: agentId, step: null },
     {
       execution: { id, set: { status: 'completed', lost: false, unresolved: false }, end: success },
       settled: unresolved.map((attempt) => attempt.fence),

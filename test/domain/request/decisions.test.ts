@@ -145,7 +145,13 @@ describe('a cancel', () => {
         expect(change).toMatchObject({
           state: { status: 'executed', resolvedAt: now, dispatchBy: now + 3_600_000, dispatchDeadline: null },
           execution: { id: execution.id, set: { status: 'completed', lost: false, unresolved: false }, end: { success: true } },
-          events: [{ type: 'execution.completed', actor: { id: 'system' }, metadata: { fence: 1, outcome: 'committed' } }],
+          events: [
+            {
+              type: 'execution.completed',
+              actor: { id: 'agent-1', type: 'agent', tokenId: null },
+              metadata: { fence: 1, outcome: 'committed' },
+            },
+          ],
         });
       }
       const open = { ...execution, outcome: null, submission: null };
