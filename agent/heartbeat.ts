@@ -29,12 +29,10 @@ export async function keepAlive(job: BeatingJob, dependencies: BeatDependencies,
 
 async function beat(job: BeatingJob, dependencies: BeatDependencies, ended: AbortSignal): Promise<void> {
   const { log } = dependencies;
-  const { executionId, control } = job;
+  const { executionId } = job;
   try {
-    const { status, body } = await sendBeat(job, dependencies, ended);
-    if (status === 410) control.request('gone');
-    else if (status !== 200) log.warn('heartbeat refused', { execution_id: executionId, status });
-    else if (heartbeatAnswer.parse(body).cancelled) control.request('asked');
+    const { status } = await sendBeat(job, dependencies, ended);
+    if (status !== 200 && status !== 410) log.warn('heartbeat refused', { execution_id: executionId, status });
   } catch (error) {
     if (!ended.aborted) log.warn('heartbeat failed', { execution_id: executionId, why: nameOf(error) });
   }
@@ -44,7 +42,7 @@ async function beat(job: BeatingJob, dependencies: BeatDependencies, ended: Abor
  * Sends one more heartbeat and returns whether the gateway knows no later attempt (AG-40); false also when it does not answer.
  */
 export async function isNewest(
-  job: Omit<BeatingJob, 'control'>,
+  job: BeatingJob,
   dependencies: Omit<BeatDependencies, 'log'>,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -55,17 +53,20 @@ export async function isNewest(
   }
 }
 
-/** Sends a heartbeat and notes what its status says of the lease. */
+/** Sends a heartbeat and heeds what the answer says of the lease and of a cancel. */
 async function sendBeat(
-  { executionId, lease }: Omit<BeatingJob, 'control'>,
+  { executionId, control, lease }: BeatingJob,
   { client, timings }: Omit<BeatDependencies, 'log'>,
   signal: AbortSignal,
 ): Promise<GatewayAnswer> {
   const sentAt = moment();
   const path = `/api/agent/jobs/${executionId}/heartbeat`;
   const answer = await client.post(path, null, { timeoutMs: timings.httpMs, signal });
-  if (answer.status === 200) lease.extend(sentAt);
-  if (answer.status === 409 || answer.status === 410) lease.end();
+  const { status, body } = answer;
+  if (status === 200) lease.extend(sentAt);
+  if (status === 409 || status === 410) lease.end();
+  if (status === 410) control.request('gone');
+  if (status === 200 && heartbeatAnswer.parse(body).cancelled) control.request('asked');
   return answer;
 }
 

@@ -89,7 +89,8 @@ function claimedJob(
   control: CancelControl,
   dependencies: JobsDependencies,
 ): ClaimedJob {
-  const isNewestAttempt = () => isNewest({ executionId: claim.execution_id, lease }, dependencies, dependencies.abandoned);
+  const isNewestAttempt = () =>
+    isNewest({ executionId: claim.execution_id, control, lease }, dependencies, dependencies.abandoned);
   const target = dependencies.databases.find(claim.database, claim.environment);
   return { claim, target, agentId, control, lease, strangers: [], isNewest: isNewestAttempt };
 }

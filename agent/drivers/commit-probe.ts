@@ -34,6 +34,6 @@ async function probe<S extends Session>(
 }
 
 async function isDone<S extends Session>(session: S, run: Run, marker: Marker<S>): Promise<boolean> {
-  const { genuine } = sortMarkers(await marker.read(session, run), run);
+  const { genuine } = sortMarkers(await marker.readOwn(session, run), run);
   return genuine.some((row) => row.fence === run.fence && row.step === run.step && row.state === 'done');
 }

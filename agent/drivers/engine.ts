@@ -43,6 +43,8 @@ export interface Marker<S extends Session> {
   prepare(session: S, onlyLook: boolean): Promise<{ problem: string | null; note: string | null }>;
   /** The rows of the run's known attempts, and some others; includes rows that an older agent version left elsewhere. */
   read(session: S, run: Run): Promise<MarkerRow[]>;
+  /** Those of them where this agent writes. */
+  readOwn(session: S, run: Run): Promise<MarkerRow[]>;
   open(session: S, run: Run, mode: 'tx' | 'auto'): Promise<unknown>;
   /** Deletes rows older than `days`; returns how many. */
   deleteOld(session: S, days: number): Promise<number>;

@@ -41,8 +41,8 @@ export interface MigrationEngine<S extends Session> {
   makeTable(session: S, table: TrackingTable): Promise<unknown>;
   /** The versions in an existing table, in any order. */
   readVersions(session: S, table: TrackingTable): Promise<string[]>;
-  /** Undoes what a migration left in the session, except locks (MI-36); may throw when the migration has released those. */
-  forget(session: S): Promise<unknown>;
+  /** Undoes what a migration left in the session, except locks (MI-36). Throws if it has released one of those. */
+  forget(session: S, run: Run): Promise<unknown>;
   /**
    * Runs one migration with its version row and its marker row (MI-37 to MI-39); null when it certainly succeeded. Never throws.
    * Checks the run's cancel flag before every statement and before COMMIT, and while an undoable statement runs (MI-34).

@@ -145,15 +145,14 @@ function mayGoOn(run: Run, version: string, isFirst: boolean): StepFailure | nul
   return { failure: failed('not_started', STARTS_TOO_LATE), error: null };
 }
 
-/** Restores the session's initial state, and takes back the locks that a migration may have released (MI-36). */
+/** Restores the session's initial state (MI-36). Without its locks the run ends: another one may have run since. */
 async function startAfresh<S extends Session>(
   { session, run, target: { migrations, engine } }: MigrationAttempt<S>,
   version: string,
 ): Promise<StepFailure | null> {
   try {
-    await migrations.forget(session);
-    if ((await engine.tryRequestLock(session, run.requestId)) && (await migrations.tryLock(session))) return null;
-    return { failure: failed('not_started', 'a migration released the lock, and another one holds it'), error: null };
+    await migrations.forget(session, run);
+    return null;
   } catch (error) {
     return { failure: failed('not_started', `version ${version}: ${engine.errors.reason(error)}`), error };
   }

@@ -3,7 +3,7 @@ import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
 import { MISSING_TABLE, mysqlMarkerDdl } from '../../marker.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError, mysqlErrors } from './errors.js';
-import { findMarkerTables, nameOf } from './marker-tables.js';
+import { findMarkerTables, type MarkerSearch, nameOf } from './marker-tables.js';
 import { type MysqlSession, quoted } from './session.js';
 
 const DATABASE_DENIED = 1044;
@@ -21,8 +21,8 @@ export interface MarkerNames {
 /** Where marker rows are written, and where others may have written some; all tables are quoted, with their databases. */
 export interface MarkerPlace {
   table: string;
-  /** Every marker table that was found, `table` too. */
-  all: readonly string[];
+  /** The other marker tables of the named databases. */
+  others: readonly string[];
   /** Those of them in which earlier versions of this agent wrote. */
   older: readonly string[];
 }
@@ -46,15 +46,21 @@ export async function prepareMarkerPlace(session: MysqlSession, names: MarkerNam
     const { problem, lacksTable } = await prepareIn(session, schema, names.table, { onlyLook, makesDatabase });
     const next = databases.slice(index + 1);
     if (problem === null || lacksTable || next.length === 0) {
-      const found = await findMarkerTables(session, names.table);
-      const older = next.map((one) => nameOf(one, names.table)).filter((one) => found.tables.includes(one));
-      const place = { table: nameOf(schema, names.table), all: found.tables, older };
+      const table = nameOf(schema, names.table);
+      const found = await findMarkerTables(session, searchOf(names, false));
+      const others = found.tables.filter((one) => one !== table);
+      const place = { table, others, older: others.filter((one) => next.some((later) => nameOf(later, names.table) === one)) };
       const note = before === null ? null : `in database ${schema}, because of the own one: ${before}`;
       return { place, problem: problem ?? found.problem, note };
     }
     before = problem;
   }
   return { place: null, problem: 'the address names no database, and [marker] schema is not set', note: null };
+}
+
+/** What an agent of this pair may have chosen as its place, whatever its configuration says of it. */
+export function searchOf({ schema, database, table }: MarkerNames, everywhere: boolean): MarkerSearch {
+  return { name: table, named: [schema, MARKER_SCHEMA, database].filter((one) => one !== null), everywhere };
 }
 
 function databasesOf({ schema, database }: MarkerNames): string[] {

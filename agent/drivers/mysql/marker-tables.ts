@@ -13,24 +13,32 @@ interface MarkerTables {
   problem: string | null;
 }
 
+/** The marker table's name; the databases in which an agent of this pair may have written it are `named`. */
+export interface MarkerSearch {
+  name: string;
+  named: readonly string[];
+  /** Looks in all databases: an agent with another `[marker]` may have written there. */
+  everywhere: boolean;
+}
+
 /**
- * The marker tables of all databases: an agent with other rights, another `[marker]` or an earlier version may have written into
- * any of them. One that cannot be read is among them, because it may hold the proof of a lost attempt. The server hides tables on
- * which the account has no right at all.
+ * The marker tables that were found. Of the named databases one that cannot be read is among them, because it may hold the proof of a lost attempt; of others it
+ * is more likely somebody else's. The server hides tables on which the account has no right at all.
  */
-export async function findMarkerTables(session: MysqlSession, name: string): Promise<MarkerTables> {
+export async function findMarkerTables(session: MysqlSession, { name, named, everywhere }: MarkerSearch): Promise<MarkerTables> {
+  const within = everywhere ? '' : `and table_schema in (${named.map(() => '?').join(', ')})`;
   // A broken table has no engine.
   const found = await session.query(
     `select table_schema, table_name from information_schema.tables
-     where table_name = ? and table_type <> 'VIEW' and (engine = 'InnoDB' or engine is null) order by 1, 2`,
-    [name],
+     where table_name = ? ${within} and table_type <> 'VIEW' and (engine = 'InnoDB' or engine is null) order by 1, 2`,
+    [name, ...(everywhere ? [] : named)],
   );
   const tables: string[] = [];
   let problem: string | null = null;
   for (const [schema, table] of found) {
     const one = nameOf(schema ?? '', table ?? '');
     const why = await tryToRead(session, one);
-    if (why === 'not of an agent') continue;
+    if (why === 'not of an agent' || (why !== null && !named.includes(schema ?? ''))) continue;
     tables.push(one);
     if (why !== null) problem = `markers may be in ${one}, which cannot be read: ${why}`;
   }

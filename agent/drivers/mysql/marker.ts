@@ -3,7 +3,7 @@ import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
 import { mysqlErrors } from './errors.js';
-import { type MarkerNames, type MarkerPlace, prepareMarkerPlace } from './marker-place.js';
+import { type MarkerNames, type MarkerPlace, prepareMarkerPlace, searchOf } from './marker-place.js';
 import { findMarkerTables, MARKER_COLUMNS } from './marker-tables.js';
 import type { MysqlSession } from './session.js';
 
@@ -13,7 +13,7 @@ export interface MysqlMarker extends Marker<MysqlSession> {
 }
 
 export function createMysqlMarker(names: MarkerNames): MysqlMarker {
-  let place: MarkerPlace = { table: '', all: [], older: [] };
+  let place: MarkerPlace = { table: '', others: [], older: [] };
   return {
     async prepare(session, onlyLook) {
       const found = await prepareMarkerPlace(session, names, onlyLook);
@@ -21,19 +21,20 @@ export function createMysqlMarker(names: MarkerNames): MysqlMarker {
       return { problem: found.problem, note: found.note };
     },
     async read(session, run) {
-      const { table, all } = place;
-      const look = async () => (await findMarkerTables(session, names.table)).tables;
+      const { table, others } = place;
+      const isLost = run.unresolvedFences.length > 0;
+      const look = async () => (await findMarkerTables(session, searchOf(names, isLost))).tables;
       const readIn = (tables: readonly string[]) => readTables(session, [...new Set([table, ...tables])], run);
-      // Another agent may have started writing elsewhere since this one looked.
-      const tables = run.unresolvedFences.length > 0 ? await look() : all;
       try {
-        return await readIn(tables);
+        // The place of a lost attempt is not known: its agent may have had other rights or another configuration.
+        return await readIn(isLost ? await look() : others);
       } catch (error) {
         if (!mysqlErrors.isServerError(error)) throw error;
         // A table of another database may have gone since then.
         return await readIn(await look());
       }
     },
+    readOwn: (session, run) => readTables(session, [place.table], run),
     open: (session, run, mode) => session.query(openText(place.table), [...keyOf(run), mode, run.agentId, run.approvalDigest]),
     async done(session, run, rowsAffected) {
       const set = `update ${place.table} set state = 'done', rows_affected = nullif(?, '') where ${IS_OWN}`;

@@ -42,7 +42,7 @@ async function failed(error: unknown, attempt: PostgresAttempt, { begunAt, befor
   const { errors } = target.engine;
   const answered = errors.isServerError(error) || error instanceof Interrupted;
   if (before === null && !answered) return failure('not_started', errors.errorText(error));
-  const left = before === null ? nothing : answered ? await findLeftBehind(session, before) : null;
+  const left = before === null ? nothing : answered ? await findLeftBehind(session, before, run.statements) : null;
   if (left === null) return failure('unknown', `commit outcome unknown: ${errors.errorText(error)}`);
   if (run.marker && !left.partial) await session.exchange([target.marker.remove(run)]).catch(() => {});
   const how = before === null ? 'not_started' : left.partial ? 'partial' : 'rolled_back';

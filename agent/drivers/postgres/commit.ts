@@ -4,7 +4,7 @@ import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
 import { rollBack } from '../guard.js';
 import type { PostgresAttempt } from './engine.js';
 import type { Step, StepResult } from './exchange.js';
-import { durably } from './select.js';
+import { durablyAgain } from './select.js';
 import type { PostgresSession } from './session.js';
 
 /** Sends COMMIT and returns how it ended; `success` is returned when the change was committed. */
@@ -43,10 +43,8 @@ export async function settleCommit(
   }
 }
 
-/** Restores what was set at the beginning: a text, trigger or function may have made COMMIT answer before the change is on disk. */
-const commitSteps = ['set local synchronous_commit to default', `select ${durably(true)}`, 'commit'].map(
-  (text): Step => ({ kind: 'run', text }),
-);
+/** A text, trigger or function may have made COMMIT answer before the change is on disk. */
+const commitSteps = [`select ${durablyAgain}`, 'commit'].map((text): Step => ({ kind: 'run', text }));
 
 /**
  * The server's id of a transaction; `id` is null until the transaction writes. A crash loses ids not yet on disk and reuses them,

@@ -29,12 +29,19 @@ export interface LeftBehind {
   words: string;
 }
 
-/** What a failed statement left behind; null when its session cannot tell any more. */
-export async function findLeftBehind(session: PostgresSession, before: Unfinished): Promise<LeftBehind | null> {
+/** What failed statements left behind; null when their session cannot tell any more. */
+export async function findLeftBehind(
+  session: PostgresSession,
+  before: Unfinished,
+  statements: readonly { text: string }[],
+): Promise<LeftBehind | null> {
   // A late cancel of the statement can hit the question instead.
   for (let attempt = 0; attempt < 3 && !session.lost; attempt++) {
     try {
-      return compare(before, await findUnfinished(session));
+      const after = await findUnfinished(session);
+      // Somebody else may detach another partition meanwhile.
+      const isDetaching = statements.some(({ text }) => /\bdetach\b/i.test(text));
+      return compare(before, isDetaching ? after : { ...after, detaches: [] });
     } catch {
       // Ask again, unless the connection is gone.
     }

@@ -1,4 +1,4 @@
-import { MAX_STRANGERS, markerRow } from '../../marker.js';
+import { MAX_STRANGERS, type MarkerRow, markerRow } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
@@ -35,9 +35,9 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
         const older = await findOlderTables(session, names.table, place.table);
         place = { ...place, older };
       }
-      const results = await session.exchange([place.table, ...place.older].flatMap((table) => stepsToRead(table, run)));
-      return results.flatMap(({ rows }) => rows.map(markerRow));
+      return await readIn(session, [place.table, ...place.older], run);
     },
+    readOwn: (session, run) => readIn(session, [place.table], run),
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
@@ -55,6 +55,11 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       return results.reduce((sum, { tag }) => sum + countOf(tag ?? ''), 0);
     },
   };
+}
+
+async function readIn(session: PostgresSession, tables: readonly string[], run: Run): Promise<MarkerRow[]> {
+  const results = await session.exchange(tables.flatMap((table) => stepsToRead(table, run)));
+  return results.flatMap(({ rows }) => rows.map(markerRow));
 }
 
 const IS_OWN = 'request_id = $1 and fence = $2 and step = $3 and execution_id = $4';

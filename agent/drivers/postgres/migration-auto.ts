@@ -36,7 +36,6 @@ async function runStatement(
   before: Unfinished,
 ): Promise<StepFailure | null> {
   const at = positionOf(migration.version, 1, 1);
-  const mayCommit = migration.statements.some((statement) => statement.mayCommit);
   try {
     for (const { text } of migration.statements) {
       const steps = [{ kind: 'run', text, onRow: () => {} } as const];
@@ -44,14 +43,13 @@ async function runStatement(
     }
     return null;
   } catch (error) {
-    return await failedStatement(error, attempt, { at, mayCommit, before });
+    return await failedStatement(error, attempt, { at, statements: migration.statements, before });
   }
 }
 
 interface Progress {
   at: Position;
-  /** Whether the statement may commit a part of its work by itself. */
-  mayCommit: boolean;
+  statements: OneMigration['migration']['statements'];
   /** What was unfinished before the statement. */
   before: Unfinished;
 }
@@ -59,14 +57,16 @@ interface Progress {
 async function failedStatement(
   error: unknown,
   attempt: PostgresAttempt,
-  { at, mayCommit, before }: Progress,
+  { at, statements, before }: Progress,
 ): Promise<StepFailure> {
   const { session, run, target } = attempt;
   const { errors } = target.engine;
   const why = whyFailed(error, attempt, at);
   const answered = errors.isServerError(error) || error instanceof Interrupted;
-  const found = answered ? await findLeftBehind(session, before) : null;
+  const found = answered ? await findLeftBehind(session, before, statements) : null;
   if (found === null) return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
+  // It may commit a part of its work by itself.
+  const mayCommit = statements.some((statement) => statement.mayCommit);
   const outcome = mayCommit || found.partial ? 'partial' : 'rolled_back';
   const left = mayCommit ? `; what it had committed before that stays${found.words}` : found.words;
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});

@@ -6,7 +6,7 @@ import { repairVersion } from './repair.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { findTrackingTable, makeTrackingTable, readVersions } from './tracking-table.js';
-import { MIGRATION_LOCK_KEY } from './write-transaction.js';
+import { expectLocks, locksOfMigration, MIGRATION_LOCK_KEY } from './write-transaction.js';
 
 export function createPostgresMigrations(target: PostgresWriteTarget): MigrationEngine<PostgresSession> {
   return {
@@ -22,7 +22,11 @@ export function createPostgresMigrations(target: PostgresWriteTarget): Migration
     findTable: findTrackingTable,
     makeTable: (session, table) => session.exchange([makeTrackingTable(table)]),
     readVersions,
-    forget: (session) => session.checkSettings([...resets, ...session.backend.settings]),
+    async forget(session, run) {
+      // Taking a lost lock back would not tell what another run has done meanwhile.
+      await expectLocks(session, locksOfMigration(run));
+      await session.checkSettings([...resets, ...session.backend.settings]);
+    },
     runOne: (session, run, one) =>
       one.migration.transactional
         ? runMigrationInTransaction({ session, run, target }, one)

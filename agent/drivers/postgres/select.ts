@@ -84,10 +84,22 @@ export function settingsStep(timeoutSecs: number, local: boolean): Step {
   };
 }
 
-/** Makes commits wait for the disk, and for what else the database wants. */
-export const durably = (local: boolean) => setConfig('synchronous_commit', DURABLE, local);
-
 const setConfig = (name: string, value: string, local: boolean) => `pg_catalog.set_config('${name}', ${value}, ${local})`;
 
-const DURABLE = `case when pg_catalog.current_setting('synchronous_commit') operator(pg_catalog.=) 'off' then 'on'
-  else pg_catalog.current_setting('synchronous_commit') end`;
+const SYNCHRONOUS = "pg_catalog.current_setting('synchronous_commit')";
+/** A value of `synchronous_commit`, or `instead` if a commit would not wait for the disk by it. */
+const orIfOff = (value: string, instead: string) =>
+  `case when ${value} operator(pg_catalog.=) 'off' then ${instead} else ${value} end`;
+
+/** Makes commits wait for the disk, and for what else the database wants. */
+const durably = (local: boolean) => setConfig('synchronous_commit', orIfOff(SYNCHRONOUS, "'on'"), local);
+
+/** The same for the open transaction, in which it may have been switched off: then it is as it was when the session began. */
+export const durablyAgain = setConfig(
+  'synchronous_commit',
+  orIfOff(
+    SYNCHRONOUS,
+    `(select ${orIfOff('reset_val', "'on'")} from pg_catalog.pg_settings where name operator(pg_catalog.=) 'synchronous_commit')`,
+  ),
+  true,
+);

@@ -1,7 +1,9 @@
 import { lockKey, requestLockKey } from '../../marker.js';
 import type { Run } from '../driver.js';
+import { Unexpected } from '../faults.js';
 import type { Step } from './exchange.js';
 import { settingsStep } from './select.js';
+import type { PostgresSession } from './session.js';
 
 /** Key of the lock that excludes all other migrations of a database (MI-31). */
 export const MIGRATION_LOCK_KEY = lockKey('svc-migrations');
@@ -29,3 +31,14 @@ const begin = (run: Run): Step[] => [{ kind: 'run', text: 'begin read write' }, 
 
 const held = (locks: readonly bigint[]) =>
   locks.map((_, index) => `pg_catalog.pg_try_advisory_xact_lock($${index + 1}::bigint)`).join(' and ');
+
+/** Throws unless the session still has these locks: any of its texts, triggers and functions may have released them. */
+export async function expectLocks(session: PostgresSession, locks: readonly bigint[]): Promise<void> {
+  const [[count] = []] = await session.query(
+    `select count(*) from pg_catalog.pg_locks where locktype = 'advisory' and pid = pg_catalog.pg_backend_pid() and granted and objsubid = 1
+       and (classid::bigint << 32 | objid::bigint) = any($1::bigint[])`,
+    [`{${locks.join(',')}}`],
+  );
+  if (count !== String(locks.length))
+    throw new Unexpected("the agent's lock is gone: a statement, a trigger or a function released it");
+}

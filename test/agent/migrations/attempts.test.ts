@@ -191,12 +191,11 @@ describe('locks of migrations', () => {
     });
   });
 
-  it('MI-31: both locks are held all the while, even when a migration lets them go, and free afterwards', async () => {
-    const files = [
-      { version: 'v1', up: 'select pg_advisory_unlock_all()' },
+  it('MI-31: both locks are held all the while, and free afterwards', async () => {
+    const job = await standing([
+      { version: 'v1', up: 'select 1' },
       { version: 'v2', up: wait },
-    ];
-    const job = await standing(files);
+    ]);
     const free = async (key: string) => {
       const { rows } = await bench.target.query('select pg_try_advisory_lock($1) as taken', [key]);
       return rows[0].taken as boolean;
@@ -207,6 +206,21 @@ describe('locks of migrations', () => {
     expect(await job.result).toMatchObject({ success: true });
     await eventually(() => free(MIGRATION_LOCK));
   });
+
+  it.each([true, false])(
+    'MI-31: a run ends when a migration lets its locks go: another run may have had them (transaction: %s)',
+    async (transactional) => {
+      const files = [
+        { version: 'a1', up: 'do $$ begin perform pg_advisory_unlock_all(); end $$', transactional },
+        ...tableFiles(1),
+      ];
+      const result = await bench.up(files);
+      expect(result).toMatchObject({ success: false, outcome: 'partial' });
+      expect(dataOf(result)).toMatchObject({ applied_before_failure: ['a1'], failed_version: 'v1' });
+      expect(result.error_message).toContain("version v1: the agent's lock is gone");
+      expect([await bench.tables(), await bench.versions()]).toEqual([['schema_migrations'], ['a1']]);
+    },
+  );
 
   it('MI-31, AP-53: both locks are held until a migration that lets them go has committed', async () => {
     const job = await standing([{ version: 'v1', up: `select pg_advisory_unlock_all(); ${wait}` }]);

@@ -80,6 +80,13 @@ describe.skipIf(server === null)('markers of agents with other rights or another
     expect(await quantity()).toBe(11);
   });
 
+  it("AP-52: somebody else's marker table that cannot be read blocks nothing", async () => {
+    await root(`${mysqlMarkerDdl('more.svc_execution_marker')}; grant insert on more.* to ${user}`);
+    const again = await changeTwice(() => Promise.resolve());
+    expect(again).toMatchObject({ marker: true, result: { success: true, outcome: 'already_applied', applied_fence: 1 } });
+    expect(await quantity()).toBe(11);
+  });
+
   it('HD-41: a table of that name that no agent made blocks nothing', async () => {
     await root(`grant all on more.* to ${user}; create table more.svc_execution_marker (id int) engine = InnoDB`);
     const again = await changeTwice(() =>
