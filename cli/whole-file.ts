@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /** Writes the whole file or none, through one beside it, readable by its owner only. Without `replaces`, a file that is there already is EEXIST. */
 export function writeWhole(path: string, content: string | Buffer, { replaces }: { replaces: boolean }): void {
@@ -7,8 +7,20 @@ export function writeWhole(path: string, content: string | Buffer, { replaces }:
   try {
     writeFileSync(temporary, content, { flag: 'wx', mode: 0o600, flush: true });
     if (replaces) renameSync(temporary, path);
-    else linkSync(temporary, path);
+    else placeNew(temporary, path);
   } finally {
     rmSync(temporary, { force: true });
   }
 }
+
+function placeNew(temporary: string, path: string): void {
+  try {
+    linkSync(temporary, path);
+  } catch (error) {
+    if (!hasNoLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    copyFileSync(temporary, path, constants.COPYFILE_EXCL);
+  }
+}
+
+/** What file systems without hard links answer, such as exFAT and some of a network. */
+const hasNoLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);

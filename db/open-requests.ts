@@ -8,7 +8,7 @@ export interface OpenPart {
   /** The first one is behind this id. */
   after?: string;
   limit?: number;
-  /** Leaves out those whose cancel was asked for already. */
+  /** Leaves out those that run and whose cancel was asked for already. */
   unasked?: boolean;
 }
 
@@ -21,7 +21,7 @@ export function lockOpenOf(
   return tx.query(
     `select id, octet_length(detail) as bytes from requests
      where requester = $1 and status in ${open}
-       and ($2::uuid is null or id > $2) and not ($3 and cancel_requested_at is not null) order by id limit $4 for no key update`,
+       and ($2::uuid is null or id > $2) and not ($3 and status = 'running' and cancel_requested_at is not null) order by id limit $4 for no key update`,
     [owner, after ?? null, unasked, limit ?? null],
   );
 }
@@ -33,7 +33,7 @@ export async function findGoneOwner(
 ): Promise<{ id: string; status: 'suspended' | 'deleted' } | undefined> {
   const [row] = await db.query<{ id: string; status: 'suspended' | 'deleted' }>(
     `select id, status from users u where status <> 'active' and updated_at < clock_timestamp() - $1 * interval '1 second' and exists (
-       select from requests where requester = u.id and status in ${open} and cancel_requested_at is null) order by id limit 1`,
+       select from requests where requester = u.id and status in ${open} and (status <> 'running' or cancel_requested_at is null)) order by id limit 1`,
     [overSecs],
   );
   return row;

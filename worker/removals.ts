@@ -1,4 +1,4 @@
-/** An unreachable store fails every removal, so a part stops when its first ones all fail. */
+/** An unreachable store fails every removal, so a part stops when so many in a row fail. */
 const maxFailures = 5;
 /** Bounds the list that goes into statements. With more, a round begins anew with the oldest. */
 const maxPassedOver = 1000;
@@ -18,13 +18,16 @@ export function createRemovals(): Removals {
     failed: () => [...failed],
     async each(items, idOf, remove) {
       const failures: unknown[] = [];
-      for (const [index, item] of items.entries()) {
+      let inARow = 0;
+      for (const item of items) {
+        const before = failures.length;
         await remove(item).catch((error: unknown) => {
           failures.push(error);
           if (failed.size >= maxPassedOver) failed.clear();
           failed.add(idOf(item));
         });
-        if (index + 1 === maxFailures && failures.length === maxFailures) break;
+        inARow = failures.length > before ? inARow + 1 : 0;
+        if (inARow === maxFailures) break;
       }
       if (failures.length > 0) throw failures[0];
     },

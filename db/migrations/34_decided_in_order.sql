@@ -2,7 +2,6 @@
 
 -- What somebody has decided on is listed newest first, so a decision knows when its request was made (RQ-8).
 alter table decisions add column request_created_at timestamptz(3);
-update decisions d set request_created_at = r.created_at from requests r where r.id = d.request_id;
 
 -- By a trigger, so that processes of an earlier version may go on deciding.
 create function date_decision() returns trigger language plpgsql as $$
@@ -11,6 +10,3 @@ begin
   return new;
 end $$;
 create trigger decisions_dated before insert on decisions for each row execute function date_decision();
-
-create index decisions_in_order on decisions (user_id, request_created_at, request_id);
-drop index decisions_by_user;

@@ -81,7 +81,8 @@ export function judgeNoRoom(delivery: Delivery, now: number, ms: number): Beginn
 
 /** The time while nobody looked does not count, or an outage of ours would end what waits. */
 function noRoomSince({ nextRetryAt, attemptStartedAt }: Delivery, now: number): number {
-  const wasAway = now - (nextRetryAt ?? now) > awayMs;
+  const due = nextRetryAt ?? (attemptStartedAt ?? now) + ATTEMPT_IS_OVER_MS;
+  const wasAway = now - due > awayMs;
   return wasAway ? now : (attemptStartedAt ?? now);
 }
 

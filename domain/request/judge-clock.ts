@@ -1,6 +1,6 @@
 import { type AuditDraft, systemActor } from '../audit/draft.js';
 import { reached } from './guards.js';
-import { cancelledEvent, cancelledState } from './judge-cancel.js';
+import { cancelledEvent, cancelledState, whoCancelled } from './judge-cancel.js';
 import type { Execution, Instant, StoredRequest } from './types.js';
 import { type Change, changed, nothing, type Verdict } from './verdict.js';
 import type { ClockKind } from './view.js';
@@ -57,9 +57,8 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
 
 /** The wish to cancel is fulfilled: its user is the one who cancelled. */
 function cancelledMeanwhile(request: StoredRequest, now: Instant) {
-  const by = request.cancelledBy ?? 'system';
-  const wish = { by, reason: request.cancelReason, cause: request.cancelCause ?? 'requested' } as const;
-  const actor = { ...systemActor, id: by, type: 'user' } as const;
+  const actor = whoCancelled(request);
+  const wish = { by: actor.id, reason: request.cancelReason, cause: request.cancelCause ?? 'requested' } as const;
   return { state: cancelledState(request, wish, now), event: cancelledEvent(request, actor, wish.reason, wish.cause) };
 }
 

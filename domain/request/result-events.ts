@@ -1,5 +1,5 @@
-import { type AuditDraft, systemActor } from '../audit/draft.js';
-import { cancelledEvent } from './judge-cancel.js';
+import type { AuditDraft } from '../audit/draft.js';
+import { cancelledEvent, whoCancelled } from './judge-cancel.js';
 import { lostEvent } from './judge-clock.js';
 import type { Move } from './moves.js';
 import type { Status, StoredRequest } from './types.js';
@@ -49,7 +49,7 @@ function failedEvent(move: Result): AuditDraft {
 
 /** The wish is the user's; the credential and addresses of this call are the agent's. */
 function cancelledEvents(request: StoredRequest, move: Result): AuditDraft[] {
-  const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
+  const by = whoCancelled(request);
   return [
     { ...endEvent(move), type: 'execution.cancelled', outcome: 'success', metadata: factsOf(move) },
     cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested'),

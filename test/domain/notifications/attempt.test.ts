@@ -49,6 +49,8 @@ describe('an attempt', () => {
     expect(judgeNoRoom(waits(4.9), now, 250)).toEqual({ kind: 'busy', ms: 250, since: now - 4.9 * hour });
     expect(judgeNoRoom(waits(5.1), now, 250)).toEqual({ kind: 'dead', error: 'webhook busy' });
     expect(judgeNoRoom({ ...waits(50), nextRetryAt: now - 2 * hour }, now, 250)).toEqual({ kind: 'busy', ms: 250, since: now });
+    // The process that made its attempt died, and no other one was there.
+    expect(judgeNoRoom({ ...waits(6), nextRetryAt: null }, now, 250)).toEqual({ kind: 'busy', ms: 250, since: now });
   });
 
   it('is none after the tenth, nor after the end (NT-50)', () => {
