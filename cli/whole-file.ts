@@ -18,6 +18,7 @@ function placeNew(temporary: string, path: string): void {
     linkSync(temporary, path);
   } catch (error) {
     if (!hasNoLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    // A process that is killed here leaves a part: without links nothing places a whole file only where none is.
     copyFileSync(temporary, path, constants.COPYFILE_EXCL);
   }
 }

@@ -41,14 +41,9 @@ export async function moveAllOf(
   const moved: MovedOne[] = [];
   for (const ids of batches(await lockOpenOf(tx, owner, part))) {
     const judged = (await listStates(tx, ids)).map(({ request, now }) => judgedOne(request, decide(request, now), now));
-    const changes = judged.filter((one) => one.change !== null);
-    const alone = changes.filter((one) => one.change?.execution);
-    for (const one of alone) writeAlone(tx, one);
-    if (changes.length > alone.length)
-      await write(
-        tx,
-        changes.filter((one) => !one.change?.execution),
-      );
+    for (const one of judged) if (one.change?.execution) writeAlone(tx, one, one.change);
+    const together = judged.filter(({ change }) => change !== null && change.execution === null);
+    if (together.length > 0) await write(tx, together);
     moved.push(...judged.map(outlineOf));
   }
   if (moved.some(({ changed }) => changed)) tx.wake(topic.outbox);
@@ -85,8 +80,7 @@ function* batches(locked: readonly { id: string; bytes: number }[]): Generator<s
 }
 
 /** The statement for many writes no executions. */
-function writeAlone(tx: Transaction, { before, after, change, now }: Judged): void {
-  if (change === null) return;
+function writeAlone(tx: Transaction, { before, after, now }: Judged, change: Change): void {
   const written = { before, after, change, claim: null, now, refused: false, more: undefined };
   const { text, values, topics } = movingStatement(written, tx, (p) => allowedAlways(p, before.id));
   tx.send(text, values);

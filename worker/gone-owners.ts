@@ -5,6 +5,7 @@ import { lockGone } from '../db/users.js';
 import { systemActor } from '../domain/audit/draft.js';
 import { judge } from '../domain/request/judge.js';
 import type { StoredRequest } from '../domain/request/types.js';
+import { countEntries } from '../runtime/entry-metrics.js';
 import type { Metrics } from '../runtime/metrics.js';
 import type { Job } from './job.js';
 import { inRounds } from './rounds.js';
@@ -26,7 +27,7 @@ export function createGoneOwners(options: { database: Database; metrics: Metrics
     async part() {
       const owner = await findGoneOwner(database, overSecs);
       if (owner === undefined) return false;
-      count(metrics, await endSome(database, owner.id, causes[owner.status]));
+      countEntries(metrics, await endSome(database, owner.id, causes[owner.status]));
       return true;
     },
   });
@@ -37,9 +38,4 @@ function endSome(database: Database, owner: string, cause: (typeof causes)[keyof
   return database.transaction(async (tx) =>
     (await lockGone(tx, owner)) ? moveAllOf(tx, owner, decide, { unasked: true, limit: batch }) : [],
   );
-}
-
-function count({ requests }: Metrics, moved: readonly MovedOne[]): void {
-  for (const { before, after: status, environment, database } of moved)
-    if (before !== status) requests.inc({ status, environment, database });
 }

@@ -1,4 +1,5 @@
 import type { Moved } from '../db/move.js';
+import { countEntry } from '../runtime/entry-metrics.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { aboutRequest } from '../tracing/attributes.js';
 import type { Tracing } from '../tracing/tracing.js';
@@ -7,8 +8,7 @@ import type { Tracing } from '../tracing/tracing.js';
 export function countMoves(metrics: Metrics): (moved: Moved) => void {
   return ({ before, after }) => {
     if (before.status === after.status) return;
-    const { status, environment, database } = after;
-    metrics.requests.inc({ status, environment, database });
+    countEntry(metrics, after);
     if (before.status === 'running') {
       metrics.leaseExpirations.inc();
       metrics.executions.inc({ status: 'lost' });

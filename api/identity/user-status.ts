@@ -9,9 +9,9 @@ import { deleteMemberships, lockActiveCount, lockGone, type UserRow, updateUser 
 import { grantBy } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
 import type { CancelCause, StoredRequest } from '../../domain/request/types.js';
+import { countEntries } from '../../runtime/entry-metrics.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
-import { countMovedMany } from '../requests/moved.js';
 import { tokenRevoked, userStatusChanged } from './events.js';
 import { lockTarget, refuseAboveLimit, requireAdminLeft } from './granting.js';
 import { requireThere } from './users.js';
@@ -77,11 +77,11 @@ async function endUser(
   first: (tx: Transaction) => Promise<Ended>,
 ) {
   const { revoked, moved } = await limitDatabaseWork(endingMs, () => database.transaction(first));
-  countMovedMany(metrics, moved);
+  countEntries(metrics, moved);
   const all = [...moved];
   for (let last = moved; last.length === maxTogether; ) {
     last = await limitDatabaseWork(endingMs, () => database.transaction((tx) => endMore(tx, call, cause, last.at(-1)!.id)));
-    countMovedMany(metrics, last);
+    countEntries(metrics, last);
     all.push(...last);
   }
   return { revoked_tokens: revoked, cancelled_requests: all.map(({ id }) => id) };

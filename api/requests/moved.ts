@@ -1,7 +1,7 @@
 import type { Moved } from '../../db/move.js';
-import type { MovedOne } from '../../db/move-many.js';
 import { GatewayError } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
+import { countEntry } from '../../runtime/entry-metrics.js';
 import type { Metrics } from '../../runtime/metrics.js';
 import { aboutRequest } from '../../tracing/attributes.js';
 import { claimSpanId } from '../../tracing/ids.js';
@@ -53,15 +53,4 @@ function recordClaim(tracing: Tracing, request: StoredRequest, executionId: stri
     endedAt: performance.now(),
     attributes: { ...aboutRequest(request), 'svc.execution_id': executionId, 'svc.fence': request.fence },
   });
-}
-
-export function countMovedMany(metrics: Metrics, moved: readonly MovedOne[]): void {
-  for (const { before, after, ...pair } of moved) if (before !== after) countEntry(metrics, { status: after, ...pair });
-}
-
-function countEntry(
-  metrics: Metrics,
-  { status, environment, database }: Pick<StoredRequest, 'status' | 'environment' | 'database'>,
-): void {
-  metrics.requests.inc({ status, environment, database });
 }
