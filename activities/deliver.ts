@@ -45,6 +45,8 @@ export function createDeliver(options: DeliverOptions): DeliverActivities {
           throw later(begun.reason, begun.ms);
         case 'busy':
           throw later('the webhook is busy', begun.ms);
+        case 'elsewhere':
+          throw later('this worker does not know the webhook', begun.ms);
         case 'begin':
           return attempt(options, begun.delivery, begun.attempt);
       }

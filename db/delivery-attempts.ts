@@ -65,6 +65,12 @@ function assignments(judged: Beginning): { text: string; values: unknown[] } | n
           attempt_started_at = to_timestamp($3::bigint / 1000.0)`,
         values: [judged.ms, judged.since],
       };
+    case 'elsewhere':
+      // Its next look is stored, or the keeper would take it for lost each minute. The time until it is known does not count as without room.
+      return {
+        text: `status = 'pending', next_retry_at = clock_timestamp() + $2::bigint * interval '1 millisecond', attempt_started_at = null`,
+        values: [judged.ms],
+      };
     default:
       return null;
   }

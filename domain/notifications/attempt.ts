@@ -34,7 +34,9 @@ export type Outcome =
 
 export type Beginning =
   | { kind: 'begin'; attempt: number }
-  | { kind: 'wait'; ms: number; reason: 'not due yet' | 'another attempt begins' | 'this worker does not know the webhook' }
+  | { kind: 'wait'; ms: number; reason: 'not due yet' | 'another attempt begins' }
+  /** It is due, but this process cannot send to its webhook. */
+  | { kind: 'elsewhere'; ms: number }
   /** There is no room, since `since`. */
   | { kind: 'busy'; ms: number; since: number }
   /** `error` is null if the process that made the last attempt has died. */
@@ -67,9 +69,9 @@ export function judgeAttempt(delivery: Delivery, now: number, { isConfigured, is
   const { status, attempts, nextRetryAt, attemptStartedAt } = delivery;
   if (status !== 'pending' && status !== 'in_progress') return { kind: 'ended', status };
   if (!isConfigured) return { kind: 'cancelled' };
-  if (!isKnown) return { kind: 'wait', ms: elsewhereMs, reason: 'this worker does not know the webhook' };
   const notBefore = status === 'pending' ? (nextRetryAt ?? now) : (attemptStartedAt ?? 0) + ATTEMPT_IS_OVER_MS;
   if (now < notBefore) return { kind: 'wait', ms: notBefore - now, reason: 'not due yet' };
+  if (!isKnown) return { kind: 'elsewhere', ms: elsewhereMs };
   return attempts >= maxAttempts ? { kind: 'dead', error: null } : { kind: 'begin', attempt: attempts + 1 };
 }
 

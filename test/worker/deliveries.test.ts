@@ -19,7 +19,7 @@ const status503: Outcome = { delivered: false, status: 503, error: 'status 503',
 beforeAll(async () => {
   worker = await startTestWorker({
     deliver: {
-      isKnown: (id) => id !== 'elsewhere',
+      isKnown: (id) => !id.startsWith('elsewhere'),
       send: async (delivery) => {
         sent.push(delivery);
         return answer(delivery);
@@ -118,6 +118,12 @@ it('leaves a delivery to a worker that knows its webhook, without counting an at
     (await described()).raw.pendingActivities?.some(({ lastFailure }) => lastFailure?.message?.includes('does not know')),
   );
   expect(await find(id)).toMatchObject({ status: 'pending', attempts: 0 });
+  // The keeper tells Temporal of it again only if nobody comes back to it.
+  const [row] = await worker.database.query<{ later: boolean }>(
+    'select next_retry_at > created_at + interval $$4 s$$ as later from webhook_deliveries where id = $1',
+    [id],
+  );
+  expect(row?.later).toBe(true);
 });
 
 it('a delivery whose workflow Temporal has lost is started again (NT-I2)', async () => {
@@ -176,9 +182,9 @@ it('that ended a week ago is deleted, and no other (NT-55)', async () => {
 it('whose webhook was removed is cancelled, waiting or attempted, and its workflow ends (section 7)', async () => {
   waitMs = 3_600_000;
   answer = () => status503;
-  const ids = [await store('removed'), await store('elsewhere')];
+  const ids = [await store('removed'), await store('elsewhere too')];
   await eventually(async () => (await find(ids[0]!))?.attempts === 1);
-  const webhooks = ['ops', 'slow', 'quick', 'far'].map((id) => ({ id }));
+  const webhooks = ['ops', 'slow', 'quick', 'far', 'elsewhere'].map((id) => ({ id }));
   await worker.database.transaction((tx) => insertGeneration(tx, 'd', { webhooks } as unknown as SharedConfig));
   for (const id of ids) {
     await untilEnded(id);

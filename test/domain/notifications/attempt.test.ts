@@ -28,10 +28,12 @@ describe('an attempt', () => {
   });
 
   it('is not made by a worker whose file lacks the webhook (CF-31)', () => {
-    expect(judgeAttempt(delivery, now, { ...here, isKnown: false })).toMatchObject({
-      kind: 'wait',
-      reason: 'this worker does not know the webhook',
-    });
+    const notHere = { ...here, isKnown: false };
+    expect(judgeAttempt(delivery, now, notHere)).toEqual({ kind: 'elsewhere', ms: 5000 });
+    // Another worker may still run the attempt.
+    const runs: Delivery = { ...delivery, status: 'in_progress', nextRetryAt: null, attemptStartedAt: now };
+    expect(judgeAttempt(runs, now + 14_999, notHere)).toMatchObject({ kind: 'wait', ms: 1 });
+    expect(judgeAttempt(runs, now + 15_000, notHere)).toMatchObject({ kind: 'elsewhere' });
   });
 
   it('is never made for a webhook that is no longer configured, not even by a worker whose file still has it', () => {
