@@ -92,15 +92,28 @@ function whatStays(running: ClassifiedStatement | null, kept: boolean, done: num
 
 /**
  * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, MariaDB drops the objects of a
- * list or a database one by one, and what OR REPLACE replaces before it makes the new one.
+ * list or a database and changes accounts one by one, and drops what OR REPLACE replaces before it makes the new one.
  */
 export function canEndHalfDone(text: string): boolean {
   const lexed = lexMysql(text);
   const all = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
   const words = all[0] === 'SET' && all[1] === 'STATEMENT' ? all.slice(all.indexOf('FOR') + 1) : all;
   if (words[0] === 'DROP') return words.includes(',') || wholes.has(words[1] ?? '');
-  return words[0] === 'CALL' || (words.slice(0, 3).join(' ') === 'CREATE OR REPLACE' && replacedInSteps.has(words[3] ?? ''));
+  return (
+    words[0] === 'CALL' ||
+    changesAccounts(words) ||
+    (words.slice(0, 3).join(' ') === 'CREATE OR REPLACE' && replacedInSteps.has(words[3] ?? ''))
+  );
 }
 
+/** Whether it changes several users or roles. The commas between rights do not count. */
+function changesAccounts(words: readonly string[]): boolean {
+  const [verb, what] = words;
+  if (verb === 'GRANT' || verb === 'REVOKE')
+    return words.slice(Math.max(words.lastIndexOf('TO'), words.lastIndexOf('FROM'))).includes(',');
+  return accountVerbs.has(verb ?? '') && (what === 'USER' || what === 'ROLE') && words.includes(',');
+}
+
+const accountVerbs = new Set(['CREATE', 'ALTER', 'RENAME']);
 const wholes = new Set(['DATABASE', 'SCHEMA']);
 const replacedInSteps = new Set(['TABLE', 'SEQUENCE', 'DATABASE', 'SCHEMA', 'USER']);

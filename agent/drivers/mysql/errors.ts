@@ -35,7 +35,9 @@ export function asMysqlError(error: unknown): MysqlServerError | null {
 
 /** The server's denials name user and host; neither may be shown (agent-process.md section 11). */
 function withoutAccount(message: string): string {
-  return message.replace(/(user )?(['"`])[^'"`]*\2@\2[^'"`]*\2/g, "$1of the agent's account");
+  return message.replace(/(\buser )?(['"`])[^'"`]*\2@\2[^'"`]*\2/g, (_, user?: string) =>
+    user === undefined ? 'an account' : `${user}of the agent's account`,
+  );
 }
 
 /** Why connecting failed, without host, user or address. */

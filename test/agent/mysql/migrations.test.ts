@@ -192,6 +192,31 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     expect(failed.error_message).toContain('what the statement had done before that stays');
   });
 
+  it.each([
+    ['create user half1, half1', 'partial'],
+    ['create role half1, half1', 'partial'],
+    ["alter user half1 identified by 'a', half2 identified by 'b'", 'partial'],
+    ['rename user half1 to half3, half2 to half4', 'partial'],
+    ['grant half0 to half1, half2', 'partial'],
+    ['grant select on *.* to half1, half2', 'partial'],
+    ['grant select, insert on *.* to half2', 'rolled_back'],
+    ['revoke select on *.* from half1, half2', 'partial'],
+  ])('MI-39: a failed "%s" is %s, as MariaDB changes one account after the other', async (up, outcome) => {
+    const { root } = bench;
+    const writer = new URL(bench.database.url).username;
+    try {
+      await root.query(
+        `grant all on *.* to '${writer}'@'%' with grant option; create role half0; grant half0 to '${writer}'@'%' with admin option`,
+      );
+      if (!up.startsWith('create')) await root.query('create user half1; grant select on *.* to half1');
+      const failed = await bench.up([{ version: 'v1', up }]);
+      expect(failed.outcome).toBe(outcome);
+    } finally {
+      await root.query(`revoke all privileges on *.* from '${writer}'@'%'; revoke grant option on *.* from '${writer}'@'%'`);
+      await root.query('drop user if exists half1, half2, half3; drop role if exists half0, half1');
+    }
+  });
+
   it('MI-40: a version row that cannot be written is told, with the way to set it right', async () => {
     const files = [{ version: 'v1', up: "create table t1 (id int); insert into schema_migrations values ('v1')" }];
     const failed = await bench.up(files);
