@@ -84,7 +84,7 @@ function scheduleOf(folder: string): string[] {
  * One read in so many begins with a look at the state, which costs as much as ten reads; the next statement that is no read ends
  * with another.
  */
-const stateEvery = 15;
+const stateEvery = 30;
 const passedOver = /^transaction control/;
 const changesReading = /standard_conforming_strings|client_encoding/i;
 
