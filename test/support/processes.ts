@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { chmod } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { chmod, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,8 +12,8 @@ import { onTestFinished } from 'vitest';
 export async function temporaryFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-folder-'));
   await chmod(folder, 0o755);
-  // A program that the test started may still write to it.
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+  // A program that the test started may still write to it: unlike `rmSync`, this then removes all of it again.
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 
