@@ -18,6 +18,7 @@ import type { KeyRing } from '../runtime/signing-keys.js';
 import type { SlackClient } from '../runtime/slack-client.js';
 import type { SqlClassifier } from '../sql/classify.js';
 import type { Tracing } from '../tracing/tracing.js';
+import type { ReadyPolls } from './agent/ready-polls.js';
 import type { ConsoleFiles } from './console/files.js';
 import type { EventStreams } from './events/streams.js';
 import type { CallSigns } from './mcp/signs.js';
@@ -68,6 +69,7 @@ export interface Services {
   requestFeed: RequestFeed;
   callSigns: CallSigns;
   eventStreams: EventStreams;
+  readyPolls: ReadyPolls;
   temporal: TemporalReader;
   slack: SlackClient;
   /** What a stop of the server waits for. */

@@ -19,6 +19,7 @@ import { createSlackClient } from '../runtime/slack-client.js';
 import { openProcessTracing } from '../runtime/tracing.js';
 import { version } from '../runtime/version.js';
 import { createSqlClassifier } from '../sql/classify.js';
+import { createReadyPolls } from './agent/ready-polls.js';
 import { readConsoleFiles } from './console/files.js';
 import type { Services, SigningKeys } from './context.js';
 import { createEventStreams } from './events/streams.js';
@@ -108,6 +109,7 @@ function inMemory(
     keyLines: createKeyLines(),
     requestFeed: createRequestFeed({ database, notifications, log }),
     eventStreams: createEventStreams(metrics),
+    readyPolls: createReadyPolls(),
     slack: createSlackClient(() => config().slack),
   };
 }

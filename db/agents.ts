@@ -1,6 +1,7 @@
 import type { Pair } from '../domain/caller.js';
 import type { MarkerForm } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
+import { signingKeyIdFor } from './signing-keys.js';
 
 export interface Scope {
   database: string;
@@ -65,6 +66,8 @@ export interface PollAnswers {
   stale: StaleSnapshot[];
   cancelled: string[];
   unheld: (Pair & { answer: string })[];
+  /** The key that signs for this agent now (ET-19); null for an agent that had not polled yet. */
+  signingKeyId: string | null;
 }
 
 /**
@@ -83,7 +86,7 @@ export async function updateAgent(
        duplicate_until = case when a.instance_id <> $6 and a.last_seen_at > clock_timestamp() - interval '60 seconds'
          then clock_timestamp() + interval '60 seconds' else a.duplicate_until end
      from lazily where a.id = $1 returning ${stalePairs} as stale, ${cancelledOnes} as cancelled,
-       ${unheldClaims} as unheld`,
+       ${unheldClaims} as unheld, ${signingKeyIdFor('a.key_id')} as "signingKeyId"`,
     [
       ...agentValues(report),
       wanted.map(({ database }) => database),

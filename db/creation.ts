@@ -4,7 +4,8 @@ import { createdRequest, decisionTrace } from '../domain/request/creation.js';
 import type { NewRequest } from '../domain/request/new-request.js';
 import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
-import { auditInsert, auditRows } from './audit.js';
+import { auditInsert, auditRowsOf } from './audit.js';
+import { type ClaimOfNew, type Creation, claimantUnchanged, claimOfNewInsert, withClaim } from './claim-of-new.js';
 import type { Database, Queryable, Recorder, SingleWrite, Transaction, Vouched } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
 import { lockPair } from './migration-pairs.js';
@@ -53,91 +54,105 @@ export async function creationInstant(db: Vouched): Promise<number> {
  */
 export async function insertRequest(tx: Transaction, request: NewRequest, now: number): Promise<StoredRequest> {
   const pairBusyMs = isMutatingMigration(request.operation) ? await lockPair(tx, request.input) : 0;
-  const { write, stored } = creationStatement({ request, now, pairBusyMs, recorder: tx }, (p) => allowedAlways(p, request.id));
+  const made = creationOf(request, now, tx);
+  const write = creationStatement({ ...made, pairBusyMs, macs: tx.macs }, (p) => allowedAlways(p, request.id));
   tx.send(write.text, write.values);
   tx.wake(...write.topics);
-  return stored;
+  return made.stored;
 }
 
 /** The most that an instant of creation may lie before its transaction. Lists rely on it to know when no older request can come any more. */
 export const longestBeforeMs = 500;
 
 /**
- * The same without a transaction around it. Undefined, with nothing written, if `now` is too long ago, the requester is not active, their token is
- * revoked, another secret key is used, or the pair needs a lock.
+ * The same without a transaction around it, with the claim of an agent that waits for such a request. Undefined, with nothing written, if `now` is too long
+ * ago, the requester is not active, their token is revoked, another secret key is used, the pair needs a lock, or the agent may no longer claim as it was judged.
  */
-export async function insertAtOnce(db: Database, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
-  if (isMutatingMigration(request.operation)) return undefined;
-  const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, recorder: db }, (p) => {
+export async function insertAtOnce(
+  db: Database,
+  request: NewRequest,
+  now: number,
+  claimed: ClaimOfNew | null = null,
+): Promise<StoredRequest | undefined> {
+  const alone = creationOf(request, now, db);
+  const made = claimed === null ? alone : withClaim(alone, claimed, db);
+  if (made === null || isMutatingMigration(request.operation)) return undefined;
+  const write = creationStatement({ ...made, pairBusyMs: 0, macs: db.macs }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
-    const active = activeUsers(p, [request.requester]);
-    const unrevoked = unrevokedToken(p, request.actor.tokenId);
-    return `${active.part}, ${unrevoked.part},
+    const standing = [activeUsers(p, [request.requester]), unrevokedToken(p, request.actor.tokenId)];
+    if (claimed !== null) standing.push(claimantUnchanged(p, claimed.claimant));
+    return `${standing.map(({ part }) => part).join(', ')},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
-        where ${inTurn([active, unrevoked])} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
+        where ${inTurn(standing)} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
           and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
   });
-  return (await db.writeOnce(write)) ? stored : undefined;
+  return (await db.writeOnce(write)) ? alone.stored : undefined;
 }
 
-interface Creation {
-  request: NewRequest;
-  now: number;
-  pairBusyMs: number;
-  recorder: Recorder;
-}
-
-function creationStatement(
-  { request, now, pairBusyMs, recorder }: Creation,
-  allowed: (p: Parameters) => string,
-): { write: SingleWrite; stored: StoredRequest } {
+function creationOf(request: NewRequest, now: number, { outgoingOf }: Recorder): Creation & { stored: StoredRequest } {
   const { request: stored, events } = createdRequest(request, now);
   const { operation, database, environment } = stored;
   const { detailFingerprint, detailRaw } = request;
   const subject = { requestId: stored.id, operation, database, environment, detailFingerprint, detailRaw };
+  return {
+    request,
+    stored,
+    events: events.map((draft) => ({ draft, subject })),
+    outgoing: outgoingOf(events, { request: stored, detail: detailRaw }),
+    newsBy: stored.requester,
+    lingerMs: stored.status === 'dispatched' ? dispatchedLingerMs : 0,
+    claimed: null,
+  };
+}
+
+function creationStatement(
+  {
+    request,
+    stored,
+    events,
+    outgoing,
+    newsBy,
+    lingerMs,
+    claimed,
+    pairBusyMs,
+    macs,
+  }: Creation & Pick<Recorder, 'macs'> & { pairBusyMs: number },
+  allowed: (p: Parameters) => string,
+): SingleWrite {
   const p = parameters();
   const guard = allowed(p);
-  const columns: Record<string, unknown> = { ...requestColumns(request, stored, recorder.macs), dispatch_busy_ms: pairBusyMs };
+  const columns: Record<string, unknown> = { ...requestColumns(request, stored, macs), dispatch_busy_ms: pairBusyMs };
   const values = Object.values(columns).map(p.add).join(', ');
   const eventId = randomUUID();
   const inserts = [
     guard,
     `created as (insert into requests (id, ${Object.keys(columns).join(', ')}) select id, ${values} from allowed)`,
-    auditInsert(p.add(auditRows(events, subject, eventId)), 'allowed'),
-    newsInsert(p, stored),
+    auditInsert(p.add(auditRowsOf(events, eventId)), 'allowed'),
+    newsInsert(p, stored, { newsBy, lingerMs }),
     contextInsert(p.add(contextValue(request.context))),
   ];
-  const explained = request.explain.length > 0;
-  if (explained) inserts.push(explainInsert(p, request, stored));
+  if (claimed !== null) inserts.push(claimOfNewInsert(p, claimed));
+  if (request.explain.length > 0) inserts.push(dryRunInsert(p, request.explain, stored));
   const topics: string[] = [topic.request(stored.id)];
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
-  if (stored.status !== 'dispatched') topics.push(topic.outbox);
-  if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
-  const told = outgoingInsert(p, recorder.outgoingOf(events, { request: stored, detail: detailRaw }), 'allowed');
+  if (lingerMs === 0) topics.push(topic.outbox);
+  const explains = request.explain.some(({ error }) => error === null);
+  if (stored.status === 'dispatched' || explains) topics.push(topic.jobs(stored.database, stored.environment));
+  const told = outgoingInsert(p, outgoing, 'allowed');
   inserts.push(...told.parts);
   topics.push(...told.topics);
-  return { write: { text: writing(inserts), values: p.values, topics, eventId }, stored };
+  return { text: writing(inserts), values: p.values, topics, eventId };
 }
 
-function newsInsert(p: Parameters, stored: StoredRequest): string {
+function newsInsert(p: Parameters, stored: StoredRequest, { newsBy, lingerMs }: Pick<Creation, 'newsBy' | 'lingerMs'>): string {
   return outboxInsert({
-    version: '1',
+    version: p.add(stored.version),
     signal: "'change'",
-    actor: p.add(stored.requester),
+    actor: p.add(newsBy),
     step: 'null',
     starts: 'true',
     view: p.add(JSON.stringify(viewOf(stored, stored.createdAt))),
-    lingerMs: p.add(stored.status === 'dispatched' ? dispatchedLingerMs : 0),
-  });
-}
-
-function explainInsert(p: Parameters, { explain }: NewRequest, stored: StoredRequest): string {
-  return dryRunInsert({
-    database: p.add(stored.database),
-    environment: p.add(stored.environment),
-    statements: p.add(explain.map(({ sql }) => sql)),
-    errors: p.add(explain.map(({ error }) => error)),
-    now: p.add(at(stored.createdAt)),
+    lingerMs: p.add(lingerMs),
   });
 }
 

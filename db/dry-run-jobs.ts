@@ -1,8 +1,10 @@
 import type { AgentScopes } from '../domain/caller.js';
+import type { Explainable } from '../domain/request/new-request.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
+import { at } from './row-types.js';
 import { signingKeyIdFor } from './signing-keys.js';
 import { servesPairOf } from './tokens.js';
 
@@ -19,20 +21,21 @@ export interface DryRunOffer {
   sql: string;
 }
 
+/** What becomes of the jobs of a request that has started when it is stored: nobody is asked (AG-68). */
+export const explainedNoMore = (explain: readonly Explainable[]): Explainable[] =>
+  explain.map(({ sql, error }) => ({ sql, error: error ?? skipReason('dispatched', 'running') }));
+
 /**
- * Part of a creation's one statement, for the request in its part `allowed`: one job per text of the `text[]` parameter `statements`, in order (AG-65). A text with an error in
- * `errors` gets a failed job.
+ * Part of a creation's one statement, for the request in its part `allowed`: one job per statement, in order (AG-65). One with an error gets a failed
+ * job.
  */
-export function dryRunInsert(p: {
-  database: string;
-  environment: string;
-  statements: string;
-  errors: string;
-  now: string;
-}): string {
+export function dryRunInsert(p: Parameters, explain: readonly Explainable[], stored: StoredRequest): string {
+  const statements = p.add(explain.map(({ sql }) => sql));
+  const errors = p.add(explain.map(({ error }) => error));
   return `explained as (insert into dry_run_jobs (request_id, statement_index, database, environment, sql, state, error, created_at)
-    select id, place - 1, ${p.database}, ${p.environment}, sql, case when error is null then 'pending' else 'failed' end, error, ${p.now}
-    from allowed, unnest(${p.statements}::text[], ${p.errors}::text[]) with ordinality as statement(sql, error, place))`;
+    select id, place - 1, ${p.add(stored.database)}, ${p.add(stored.environment)}, sql,
+      case when error is null then 'pending' else 'failed' end, error, ${p.add(at(stored.createdAt))}
+    from allowed, unnest(${statements}::text[], ${errors}::text[]) with ordinality as statement(sql, error, place))`;
 }
 
 /** Part of a move's one statement: ends the open jobs if the move starts or ends the request (AG-68). Otherwise returns no part. */

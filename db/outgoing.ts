@@ -25,6 +25,12 @@ export function outgoingInsert(
   return told;
 }
 
+/** Of two changes of a request that are written together; null if both ask for cards, which one statement writes once. */
+export function together(first: Outgoing, second: Outgoing): Outgoing | null {
+  if (first.cards.length > 0 && second.cards.length > 0) return null;
+  return { deliveries: [...first.deliveries, ...second.deliveries], cards: [...first.cards, ...second.cards] };
+}
+
 /** Of several changes, all of which yield to other news (OP-72). */
 export const yielding = (several: readonly Outgoing[]): Outgoing => ({
   deliveries: several.flatMap(({ deliveries }) => deliveries.map((one) => ({ ...one, yields: true }))),

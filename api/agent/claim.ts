@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { findScopes, markerFormOf } from '../../db/agents.js';
-import type { Queryable } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
+import type { Decide } from '../../db/move.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { type ClaimFacts, claimFacts } from '../../db/move-facts.js';
 import type { FoundState } from '../../db/request-state.js';
@@ -74,12 +74,24 @@ function repeatedAnswer({ caller }: Claimant, requestId: string, { repeated }: C
 
 /** Claims by the checks AG-28 to AG-35; resolves with the answer's exact bytes, or throws the refusal. */
 export async function commitClaim(call: Claimant, services: Services, claiming: Claiming): Promise<string> {
-  const { requestId, found, claimId, pollInstance, leaseFloorMs } = claiming;
+  const { requestId, found, claimId } = claiming;
+  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, actor: call.actor, pair: true, found };
+  const decide = claimDecision(call, services, claiming);
+  const moved = await commitMove(services, () => moveAtOnce(services.database, requestId, decide, how));
+  return moved.claim?.answer ?? repeatedAnswer(call, requestId, moved.facts) ?? '';
+}
+
+/** The decision on a claim, with the answer's exact bytes. */
+export function claimDecision(
+  call: Claimant,
+  services: Services,
+  { claimId, pollInstance, leaseFloorMs }: Omit<Claiming, 'requestId' | 'found'>,
+): Decide<ClaimFacts> {
   const executionId = randomUUID();
-  const decide = async (request: StoredRequest, now: number, context: ClaimFacts, db: Queryable) => {
+  return async (request, now, context, db) => {
     checkContext(call, context, request);
     const signer = await services.signingKeys.signer(context.signingKeyId, db);
-    if (repeatedAnswer(call, requestId, context) !== null) return nothing;
+    if (repeatedAnswer(call, request.id, context) !== null) return nothing;
     const terms = claimTerms(call.generation, request, leaseFloorMs);
     const agent = agentFacts(call.caller.id, context, request);
     const { ownerActive } = context;
@@ -93,14 +105,12 @@ export async function commitClaim(call: Claimant, services: Services, claiming: 
     const { tokenId } = agentOf(call.caller);
     return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId, pollInstance } };
   };
-  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, actor: call.actor, pair: true, found };
-  const moved = await commitMove(services, () => moveAtOnce(services.database, requestId, decide, how));
-  return moved.claim?.answer ?? repeatedAnswer(call, requestId, moved.facts) ?? '';
 }
 
-function agentFacts(
+/** What the claiming agent can do, by what it reported. */
+export function agentFacts(
   id: string,
-  context: ClaimFacts,
+  context: Pick<ClaimFacts, 'scopes' | 'operations' | 'features'>,
   request: Pick<StoredRequest, 'database' | 'environment'> & { operation: string },
 ) {
   const scope = context.scopes.find(

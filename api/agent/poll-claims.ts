@@ -38,7 +38,8 @@ export async function claimOffered(call: Claimant, services: Services, found: Fo
   return claimed;
 }
 
-const freeSlots = ({ maxConcurrent, inFlight }: AgentReport) => Math.max(0, maxConcurrent - inFlight);
+/** How many more jobs the agent can run. */
+export const freeSlots = ({ maxConcurrent, inFlight }: AgentReport) => Math.max(0, maxConcurrent - inFlight);
 
 /** Takes the next job whenever one turns out to be taken by another agent. Throws only if the agent's token has been revoked. */
 async function claimSome(

@@ -9,6 +9,7 @@ import { longPoll } from '../http/long-poll.js';
 import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 import type { CancelWatch, ToldCancels } from './cancels.js';
+import { readyPoll } from './new-claim.js';
 import { isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
@@ -37,6 +38,8 @@ export interface Told {
   snapshots: ReturnType<typeof takeAsks>;
   /** Answers of claims that it did not get. */
   lost: string[];
+  /** The key that signs for the agent; null before its first poll. */
+  signingKeyId: string | null;
 }
 
 interface Waiting {
@@ -52,7 +55,7 @@ interface Waiting {
 
 /** Records the poll and looks for work, again and again while the agent waits. */
 export async function waitForOffer(call: PollCall, services: Services, waiting: Waiting): Promise<Offer> {
-  const { report, none, memory, told, begin } = waiting;
+  const { report, none, memory, cancels, told, begin } = waiting;
   const { limit, explain_limit: explains, claim, wait_ms: waitMs, holding } = call.body;
   const wanted = { jobs: Math.min(limit, maxJobs), explains: Math.min(explains, maxExplains), claim };
   if (none || wanted.jobs + wanted.explains + waitMs + holding.length === 0) {
@@ -61,6 +64,7 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
   }
   const ended = new AbortController();
   let leave = () => {};
+  let leaveReady = async (): Promise<string | null> => null;
   let started = performance.now();
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
@@ -68,23 +72,32 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
       ...report.scopes.map(({ database, environment }) => topic.jobs(database, environment)),
       topic.cancels(report.id),
     ];
-    const offered = await longPoll(waiter, services, { topics, ms: Math.min(waitMs, maxWaitMs) }, async (woken) => {
+    const claimUntil = () => started + memory.claimWithinMs;
+    const offered = await longPoll(waiter, services, { topics, ms: Math.min(waitMs, maxWaitMs) }, async (woken, ring) => {
+      const answer = await leaveReady();
+      if (answer !== null) return { ...nothingOffered, claims: [answer], cancelled: await cancels.take() };
       const look = (db: Vouched) => lookForWork(services, db, report, wanted);
       const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
       if (!woken) started = performance.now();
       // If the token was narrowed during the wait, the agent must poll again.
       if (!sameScopes(now, call.caller)) return nothingOffered;
-      const found = { wanted, work, claimUntil: started + memory.claimWithinMs, signal: waiter.signal };
+      const found = { wanted, work, claimUntil: claimUntil(), signal: waiter.signal };
       const all = await offerOrClaim(call, services, waiting, found);
       // An agent that must send a snapshot, or that lost a claim, is answered immediately.
       if (!isEmpty(all) || told.snapshots.length + told.lost.length > 0) return all;
       if (!woken && waitMs > 0) leave = takePlace(memory.waiting, call.caller.id, () => ended.abort());
+      const mayClaim = () => performance.now() < claimUntil() && isHere(waiter.signal, services);
+      if (claim && wanted.jobs > 0) leaveReady = beReady(call, services, { ...waiting, mayClaim, ring });
       return null;
     });
+    const claimed = await leaveReady();
+    if (claimed !== null) return { ...nothingOffered, claims: [claimed] };
     if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;
   } finally {
     leave();
+    // A claim that a failed poll does not answer is answered by the agent's next one (AG-81).
+    void leaveReady();
     if (performance.now() - started > 1000) touchLater(services, report.id);
   }
 }
@@ -96,8 +109,7 @@ async function offerOrClaim(
   { report, memory, cancels, told }: Waiting,
   { wanted, work, claimUntil, signal }: { wanted: Wanted; work: Work; claimUntil: number; signal: AbortSignal },
 ): Promise<Offer> {
-  // A claimed job is lost if the client is gone (HT-104).
-  const mayClaim = () => !signal.aborted && !services.lifecycle.draining;
+  const mayClaim = () => isHere(signal, services);
   const loaded = { ...report, inFlight: report.inFlight + told.lost.length };
   const [found, cancelled] = await Promise.all([
     offer(services, { ...call, report: loaded }, { wanted, work }, mayClaim),
@@ -107,6 +119,21 @@ async function offerOrClaim(
   if (!isClaiming) return { ...found, cancelled };
   const claiming = { ...memory, report: loaded, jobs: found.jobs, limit: wanted.jobs };
   return { ...found, ...(await claimOffered(call, services, claiming)), cancelled };
+}
+
+/** A claimed job is lost if the client is gone (HT-104). */
+const isHere = (signal: AbortSignal, { lifecycle }: Services) => !signal.aborted && !lifecycle.draining;
+
+/** Lets the poll claim what is created in this process while it waits. Returns how to leave. */
+function beReady(
+  call: PollCall,
+  services: Services,
+  { report, memory, told, mayClaim, ring }: Waiting & { mayClaim(): boolean; ring(): void },
+): () => Promise<string | null> {
+  const { signingKeyId } = told;
+  if (signingKeyId === null) return async () => null;
+  const terms = { report, signingKeyId, leaseFloorMs: memory.leaseFloorMs, mayClaim };
+  return services.readyPolls.join(readyPoll(call, services, terms), ring);
 }
 
 const sameScopes = (now: Caller, before: Caller) =>

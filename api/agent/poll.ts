@@ -29,10 +29,11 @@ async function answerPoll(call: PollCall, services: Services, memory: PollMemory
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
-  const told: Told = { snapshots: [], lost: [] };
+  const told: Told = { snapshots: [], lost: [], signingKeyId: null };
   const begin = async (look?: (db: Vouched) => Promise<Work>) => {
     const [known, work] = await record(call, services, report, look);
     cancels.found(known.cancelled);
+    told.signingKeyId = known.signingKeyId;
     if (!none) told.snapshots = takeAsks(memory.asks, known.stale, performance.now());
     // A draining agent or server gets these too: nobody else can end them.
     if (!upgradeRequired) told.lost = lostClaims(known, report);
@@ -99,7 +100,7 @@ async function record(
       },
     ]);
   });
-  return [{ stale: [], cancelled: [], unheld: [] }, work];
+  return [{ stale: [], cancelled: [], unheld: [], signingKeyId: null }, work];
 }
 
 const nothingThere: Work = { jobs: [], dryRuns: [], preflightWaits: false };

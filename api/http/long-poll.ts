@@ -15,7 +15,7 @@ const atOnce = createPermits(5);
  * the process drains (HT-105) or the client has gone (HT-104).
  * A caller whose credential ends meanwhile gets its 401 or 403 at once.
  * Each look has its own database limit; nothing is held between looks (HT-101). `woken` tells a look that a topic was notified, so it will
- * most likely find something.
+ * most likely find something; `ring` wakes the wait after it like a notification.
  * Waiters query only when notified; the listener's probe covers lost notifications (HT-102). Queries of thousands of waiters are the cost
  * of waiting.
  */
@@ -23,7 +23,7 @@ export async function longPoll<T>(
   call: Pick<Call<unknown, unknown, unknown>, 'caller' | 'recheck' | 'signal' | 'whileWaiting'>,
   services: Pick<Services, 'notifications' | 'lifecycle'>,
   options: { topics: string[]; ms: number },
-  look: (woken: boolean) => Promise<T | null>,
+  look: (woken: boolean, ring: () => void) => Promise<T | null>,
 ): Promise<T | null> {
   const bell = createBell();
   const releases = options.topics.map((name) => services.notifications.subscribe(name, bell.ring));
@@ -42,7 +42,7 @@ export async function longPoll<T>(
       mayHaveEnded = false;
       const lookAgain = async () => {
         if (ended) await call.recheck();
-        return look(woken);
+        return look(woken, bell.ring);
       };
       const found = await limitDatabaseWork(lookTimeoutMs, lookAgain).finally(woken ? atOnce.give : null);
       const leftMs = deadline - performance.now();

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
-import type { Database, Transaction } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
 import { clockFrom } from '../../db/clock.js';
-import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
+import { creationInstant } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
 import { isoOrNull } from '../../db/row-types.js';
-import { keepStanding } from '../../db/standing.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
@@ -26,6 +25,7 @@ import { versionOf } from '../policies/lists.js';
 import { refuseAboveBacklog } from './backlog.js';
 import { checkFlags } from './check-flags.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
+import { insertNew } from './insert.js';
 import { type Existing, findExisting } from './key-lines.js';
 import { assessMigrationDetail } from './migration-detail.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
@@ -165,10 +165,8 @@ function checkPolicy(input: CreationInput, { policy, approval }: Pick<NewRequest
 const readClock = async (database: Database) => clockFrom(await creationInstant(database));
 
 async function store(services: Services, request: NewRequest, now: number): Promise<Reply> {
-  const { database } = services;
   try {
-    const stored =
-      (await insertAtOnce(database, request, now)) ?? (await database.transaction((tx) => insertLocked(tx, request)));
+    const stored = await insertNew(services, request, now);
     countCreated(services.metrics, stored);
     noteTouched(services.tracing, stored, true);
     return reply(201, answer(stored, false));
@@ -179,11 +177,6 @@ async function store(services: Services, request: NewRequest, now: number): Prom
     if (existing === null) throw refusal('service.unavailable', 'the request is being created by another call');
     return replay(existing, request.fingerprint);
   }
-}
-
-async function insertLocked(tx: Transaction, request: NewRequest): Promise<StoredRequest> {
-  const [, now] = await Promise.all([keepStanding(tx, request.actor), creationInstant(tx)]);
-  return insertRequest(tx, request, now);
 }
 
 function answer(request: StoredRequest, idempotent: boolean) {

@@ -1,0 +1,70 @@
+import type { ClaimOfNew } from '../../db/claim-of-new.js';
+import type { Moved } from '../../db/move.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+
+/** A poll that waits in this process and would claim a request as soon as it is created (AG-83). */
+export interface ReadyPoll {
+  /** Whether its agent could claim the request now. */
+  couldClaim(request: StoredRequest): boolean;
+  /** Judges its claim of a request that is about to be stored at `now`; null if it is refused. */
+  judge(request: StoredRequest, now: number): Promise<JudgedClaim | null>;
+}
+
+export interface JudgedClaim {
+  claimed: ClaimOfNew;
+  moved: Moved;
+}
+
+/** A poll that waits until its claim has been made or not. */
+export interface HeldPoll {
+  judge: ReadyPoll['judge'];
+  /** Answers the poll with the claim; null lets it wait on. Must be called. */
+  end(answer: string | null): void;
+}
+
+export interface ReadyPolls {
+  /** How many polls wait. */
+  readonly size: number;
+  /** Returns how to leave, which resolves with the answer of a claim that was made meanwhile, or null. `wake` is called after each hold. */
+  join(poll: ReadyPoll, wake: () => void): () => Promise<string | null>;
+  /** Holds the poll that has waited longest of those that could claim the request; null if there is none. */
+  hold(request: StoredRequest): HeldPoll | null;
+}
+
+interface Place extends ReadyPoll {
+  wake(): void;
+  answer: Promise<string | null>;
+}
+
+export function createReadyPolls(): ReadyPolls {
+  const places = new Set<Place>();
+  return {
+    get size() {
+      return places.size;
+    },
+    join({ couldClaim, judge }, wake) {
+      const place: Place = { couldClaim, judge, wake, answer: Promise.resolve(null) };
+      places.add(place);
+      return () => {
+        places.delete(place);
+        return place.answer;
+      };
+    },
+    hold(request) {
+      const place = [...places].find(({ couldClaim }) => couldClaim(request));
+      if (place === undefined) return null;
+      places.delete(place);
+      let end = (_: string | null) => {};
+      place.answer = new Promise((resolve) => {
+        end = resolve;
+      });
+      return {
+        judge: place.judge,
+        end(answer) {
+          end(answer);
+          place.wake();
+        },
+      };
+    },
+  };
+}

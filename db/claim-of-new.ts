@@ -1,0 +1,75 @@
+import type { AuditDraft, AuditSubject } from '../domain/audit/draft.js';
+import type { AgentScopes } from '../domain/caller.js';
+import type { Outgoing } from '../domain/notifications/outgoing.js';
+import type { NewRequest } from '../domain/request/new-request.js';
+import type { StoredRequest } from '../domain/request/types.js';
+import type { Recorder } from './client.js';
+import { explainedNoMore } from './dry-run-jobs.js';
+import { claimInsert, type NewClaim } from './execution-writes.js';
+import { subjectOf, type Written } from './move-write.js';
+import { together } from './outgoing.js';
+import type { Parameters } from './parameters.js';
+import { signingKeyIdFor } from './signing-keys.js';
+import { unrevokedToken } from './tokens.js';
+
+/** What a creation writes. */
+export interface Creation {
+  request: NewRequest;
+  /** As it is first stored. */
+  stored: StoredRequest;
+  events: readonly { draft: AuditDraft; subject: AuditSubject }[];
+  outgoing: Outgoing;
+  /** Whose doing the workflow is told of. */
+  newsBy: string;
+  lingerMs: number;
+  claimed: ClaimOfNew | null;
+}
+
+/** The claim of a request that is written together with its creation (AG-83). */
+export interface ClaimOfNew {
+  written: Written & { claim: NewClaim };
+  claimant: ClaimantOfNew;
+}
+
+/** What the claim was judged on besides the request, as the agent's poll found it. */
+export interface ClaimantOfNew {
+  agentId: string;
+  tokenId: string;
+  agentScopes: AgentScopes;
+  /** The key that signed the claim's token. */
+  signingKeyId: string;
+}
+
+/** The creation and the claim of what it creates; null if one statement cannot tell others of both. */
+export function withClaim(alone: Creation, claimed: ClaimOfNew, { outgoingOf }: Recorder): Creation | null {
+  const { change, after } = claimed.written;
+  const outgoing = together(alone.outgoing, outgoingOf(change.events, { request: after, detail: null }));
+  if (outgoing === null) return null;
+  const subject = subjectOf(after);
+  return {
+    ...alone,
+    request: { ...alone.request, explain: explainedNoMore(alone.request.explain) },
+    stored: after,
+    events: [...alone.events, ...change.events.map((draft) => ({ draft, subject }))],
+    outgoing,
+    newsBy: claimed.claimant.agentId,
+    lingerMs: change.lingerMs,
+    claimed,
+  };
+}
+
+/** Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. */
+export function claimantUnchanged(p: Parameters, claimant: ClaimantOfNew): { part: string; holds: string } {
+  const { part, holds } = unrevokedToken(p, claimant.tokenId, 'held_by_agent');
+  const sameToken = `exists (select 1 from tokens where id = ${p.add(claimant.tokenId)}::uuid and agent_scopes is not distinct from ${p.add(claimant.agentScopes)}::text[]
+    and (expires_at is null or expires_at > clock_timestamp()))`;
+  const key = signingKeyIdFor(`(select key_id from agents where id = ${p.add(claimant.agentId)})`);
+  return { part, holds: `(${holds} and ${sameToken} and ${key} = ${p.add(claimant.signingKeyId)})` };
+}
+
+/** Part of the creation's one writing statement: the execution row. */
+export function claimOfNewInsert(p: Parameters, { written }: ClaimOfNew): string {
+  const { before, after, now, claim } = written;
+  if (after.execution === null) throw new Error('a claim without an execution');
+  return claimInsert({ p, request: '(select id from allowed)', before, after, now, refused: false }, after.execution, claim);
+}
