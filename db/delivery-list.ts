@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../domain/notifications/attempt.js';
+import type { Sent } from '../domain/notifications/redelivery.js';
 import type { Queryable } from './client.js';
 import { parameters } from './parameters.js';
 
@@ -61,15 +62,15 @@ export async function countDeliveries(db: Queryable, webhookId: string): Promise
 
 const statuses = ['pending', 'in_progress', 'delivered', 'dead', 'cancelled'] as const satisfies readonly DeliveryStatus[];
 
-/** What a delivery sends again; undefined if it is unknown. */
-export async function findSent(
-  db: Queryable,
-  id: string,
-): Promise<{ webhookId: string; eventType: string; requestId: string | null; body: string; open: boolean } | undefined> {
-  const [row] = await db.query<{ webhookId: string; eventType: string; requestId: string | null; body: string; open: boolean }>(
-    `select webhook_id as "webhookId", event_type as "eventType", request_id as "requestId", body, finished_at is null as open
-     from webhook_deliveries where id = $1`,
+/** What a delivery sends again, with the pair of its request; undefined if it is unknown. */
+export async function findSent(db: Queryable, id: string): Promise<Sent | undefined> {
+  const [row] = await db.query<Omit<Sent, 'pair'> & { database: string | null; environment: string | null }>(
+    `select d.webhook_id as "webhookId", d.event_type as "eventType", d.request_id as "requestId", d.body, d.finished_at is null as open,
+       r.database, r.environment
+     from webhook_deliveries d left join requests r on r.id = d.request_id where d.id = $1`,
     [id],
   );
-  return row;
+  if (row === undefined) return undefined;
+  const { database, environment, ...sent } = row;
+  return { ...sent, pair: database === null || environment === null ? null : { database, environment } };
 }

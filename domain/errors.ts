@@ -72,6 +72,10 @@ export const reasons = [
   'agent_too_old',
   'migration_running',
   'idempotency_key_taken',
+  'not_ended',
+  'webhook_removed',
+  'not_routed',
+  'request_purged',
 ] as const;
 
 export type Reason = (typeof reasons)[number];

@@ -15,6 +15,7 @@ const resources = [
   'signing_key',
   'onboarding',
   'audit',
+  'delivery',
 ];
 
 /** The texts are those that were hashed, so that a reader can compute every hash again (AU-2). */

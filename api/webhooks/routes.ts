@@ -3,7 +3,8 @@ import { notificationEvents } from '../../domain/notifications/events.js';
 import { count, instant, list, named, oneOf, pageFields, text, uuid } from '../http/fields.js';
 import { choiceParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
-import { listWebhooks, redeliver, showDeliveries, showWebhook, testWebhook } from './show.js';
+import { redeliver } from './redeliver.js';
+import { listWebhooks, showDeliveries, showWebhook, testWebhook } from './show.js';
 
 const params = z.object({ id: text('The id of the webhook.', { maxLength: 128 }) });
 const deliveryParams = z.object({ id: text('The id of the delivery, `wd-…`.', { maxLength: 39 }) });
@@ -125,13 +126,14 @@ export const webhookRoutes: Route[] = [
     method: 'post',
     path: '/api/webhook-deliveries/:id/redeliver',
     summary: 'Send an ended delivery again',
-    description: 'It is a new delivery with the same body.',
+    description:
+      'It is a new delivery with the same body, and only if the event would go to its webhook today. The audit log says who did it.',
     tag: 'operations',
     access: 'metrics.view',
     params: deliveryParams,
     status: 202,
     response: queued,
-    errors: ['auth.forbidden', 'delivery.not_found', 'delivery.conflict', 'webhook.not_found'],
+    errors: ['auth.forbidden', 'delivery.not_found', 'delivery.conflict'],
     handle: redeliver,
   }),
 ];

@@ -1,16 +1,14 @@
-import { randomUUID } from 'node:crypto';
-import { countDeliveries, findSent, type ListedDelivery, listDeliveries } from '../../db/delivery-list.js';
+import { countDeliveries, type ListedDelivery, listDeliveries } from '../../db/delivery-list.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { transactionBy } from '../../db/standing.js';
 import { insertDeliveries } from '../../db/webhook-deliveries.js';
-import { notFound, refusal } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
 import { everywhere } from '../../domain/lacking.js';
 import { type DeliveryStatus, deliveryName } from '../../domain/notifications/attempt.js';
 import { bareNotice } from '../../domain/notifications/notice.js';
 import { maxAttempts } from '../../domain/notifications/schedule.js';
 import { can } from '../../domain/permissions.js';
 import type { SharedWebhook } from '../../domain/policies.js';
-import { isUuid } from '../../lib/uuid.js';
 import { deliveryOf } from '../../runtime/outgoing.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
@@ -61,19 +59,6 @@ export async function testWebhook({ actor, generation, params }: AnyCall<{ id: s
   const delivery = deliveryOf(webhook, bareNotice('webhook.test', actor.id), config().server);
   await transactionBy(database, actor, (tx) => insertDeliveries(tx, [delivery]));
   return { delivery_id: deliveryName(delivery.id) };
-}
-
-/** `POST /api/webhook-deliveries/{id}/redeliver`: sends the same bytes in a new delivery (NT-63). */
-export async function redeliver({ actor, generation, params }: AnyCall<{ id: string }>, { database }: Services) {
-  const id = params.id.replace(/^wd-/, '');
-  const sent = isUuid(id) && deliveryName(id) === params.id ? await findSent(database, id) : undefined;
-  if (sent === undefined) throw notFound('delivery');
-  const { open, ...told } = sent;
-  if (open) throw refusal('delivery.conflict', 'the delivery has not ended', 'wait until it is delivered or dead');
-  if (!generation.shared.webhooks.some((webhook) => webhook.id === told.webhookId)) throw notFound('webhook');
-  const again = { ...told, id: randomUUID(), yields: false };
-  await transactionBy(database, actor, (tx) => insertDeliveries(tx, [again]));
-  return { delivery_id: deliveryName(again.id) };
 }
 
 interface DeliveryQuery {

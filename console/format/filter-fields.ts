@@ -69,6 +69,7 @@ const events = {
   step: 'approved',
   token: 'created delivery reissued_initial revoked scoped',
   user: 'activated created deleted suspended updated',
+  webhook: 'redelivered',
 };
 
 const eventTypes = Object.entries(events).flatMap(([subject, verbs]) => verbs.split(' ').map((verb) => `${subject}.${verb}`));

@@ -54,6 +54,7 @@ export const auditCategory = {
   'agent.registered': 'agent',
   'schema.snapshot_updated': 'agent',
   'schema.snapshot_failed': 'agent',
+  'webhook.redelivered': 'policy',
   'audit.exported': 'policy',
   'audit.purge_checkpoint': 'policy',
   'config.synced': 'policy',

@@ -40,6 +40,7 @@ export interface AuditDraft {
     | 'signing_key'
     | 'onboarding'
     | 'audit'
+    | 'delivery'
     | null;
   resourceId: string | null;
   reason: string | null;

@@ -1,7 +1,7 @@
+import type { Pair } from '../caller.js';
 import type { SharedConfig, SharedWebhook } from '../policies.js';
 import { matchPolicy } from '../workflow-policy.js';
-import { isSubscribed, notificationEvents } from './events.js';
-import type { Notice } from './notice.js';
+import { isSubscribed, type NotificationEvent, notificationEvents } from './events.js';
 
 export interface Routes {
   /** In file order, each at most once (NT-14). */
@@ -15,7 +15,7 @@ export type Routing = Pick<SharedConfig, 'webhooks' | 'notificationPolicies'>;
 /** Where a notice goes. The policy of its pair, if there is one, replaces the global list (NT-11 to NT-15). */
 export function routesOf(
   { webhooks, notificationPolicies }: Routing,
-  { event, request }: Pick<Notice, 'event' | 'request'>,
+  { event, request }: { event: NotificationEvent; request: Pair | null },
 ): Routes {
   const subscribed = webhooks.filter(({ events }) => isSubscribed(events, event));
   const policy = request === null ? null : matchPolicy(notificationPolicies, request);

@@ -28,6 +28,7 @@ const toml = [
   workflowToml({ environment: 'two', steps: [[{ group: 'dba-team' }, { group: 'leads' }]] }),
   slackToml('http://127.0.0.1:9/api/'),
   '[slack.onboarding]\nenabled = true\n',
+  '[[webhooks]]\nid = "feed"\nurl = "https://9.9.9.9/"\n',
 ].join('');
 const secretKey = new Uint8Array(32).fill(0x5e);
 
@@ -150,6 +151,14 @@ async function onboarded() {
   await expire(await join('UOLGA'));
 }
 
+async function redelivered() {
+  const { body } = await admin('POST', '/api/webhooks/feed/test');
+  await calls.sql(`update webhook_deliveries set status = 'dead', next_retry_at = null, finished_at = clock_timestamp()`);
+  await admin('POST', `/api/webhook-deliveries/${body.delivery_id}/redeliver`);
+  const ofRequest = await calls.sql<{ id: string }>('select id from webhook_deliveries where request_id is not null limit 1');
+  await admin('POST', `/api/webhook-deliveries/wd-${ofRequest[0]?.id}/redeliver`);
+}
+
 const purged = () => api.services.database.transaction((tx) => purgeAuditEvents(tx, api.services.auditKeys, 0));
 
 /** What causes each event, as callers, agents, workers and operators do; in this order. */
@@ -215,6 +224,7 @@ const causes: Record<Written, (() => Promise<unknown>) | null> = {
   'signing_key.retired': () =>
     rotateKeys(keyWork(), { overlapSecs: 0, now: true }).then(() => rotateKeys(keyWork(), { overlapSecs: 0, now: true })),
   'signing_key.revoked': async () => revokeSigningKey(keyWork(), await rotateKeys(keyWork(), { overlapSecs: 0, now: true })),
+  'webhook.redelivered': redelivered,
   'audit.exported': () => admin('GET', '/api/audit/export'),
   'audit.signed_checkpoint': () => sealAll(api),
   'audit.purge_checkpoint': () => note().then(purged),

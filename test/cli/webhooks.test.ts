@@ -105,6 +105,20 @@ describe('svc webhook deliveries', () => {
     api.on(`POST /api/webhook-deliveries/${id}/redeliver`, { status: 202, body: { delivery_id: 'wd-new' } });
     expect(await svc('webhook', 'redeliver', id)).toMatchObject({ code: 0, stdout: 'wd-new\n' });
   });
+
+  it('says why one is not sent again (NT-63)', async () => {
+    const body = {
+      error: 'it goes elsewhere now',
+      code: 'delivery.conflict',
+      hint: 'the policy has changed',
+      reason: 'not_routed',
+    };
+    api.on(`POST /api/webhook-deliveries/${id}/redeliver`, { status: 409, body });
+    const { code, stdout, stderr } = await svc('webhook', 'redeliver', id);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('it goes elsewhere now');
+    expect(stderr).toContain('the policy has changed');
+  });
 });
 
 describe('svc webhook test', () => {

@@ -57,6 +57,7 @@ const catalogue = {
     'audit.signed_checkpoint',
     'audit.purge_checkpoint',
     'audit.exported',
+    'webhook.redelivered',
   ],
 } as const;
 const known = Object.entries(catalogue).flatMap(([category, types]) => types.map((type) => [type, category]));

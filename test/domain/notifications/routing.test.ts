@@ -18,19 +18,7 @@ const policy = (over: Partial<NotificationPolicy>): NotificationPolicy => ({
 });
 const on = (database: string, environment: string, event: NotificationEvent = 'request.created'): Subject => ({
   event,
-  request: notificationEvents[event].request
-    ? {
-        id: 'r',
-        database,
-        environment,
-        operation: 'execute_select',
-        requester: 'alice',
-        status: 'pending',
-        step: null,
-        approvers: [],
-        next: [],
-      }
-    : null,
+  request: notificationEvents[event].request ? { database, environment } : null,
 });
 const routed = (notificationPolicies: NotificationPolicy[], webhooks: SharedWebhook[], subject: Subject) => {
   const routes = routesOf({ webhooks, notificationPolicies }, subject);
