@@ -1,8 +1,10 @@
+import { useState } from 'preact/hooks';
 import type { Tone } from '../format/status.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Badge } from '../parts/badge.js';
 import { Show } from '../parts/page.js';
 import { Pager } from '../parts/pager.js';
+import { Problem } from '../parts/problem.js';
 import { Empty, Section } from '../parts/section.js';
 import { Table } from '../parts/table.js';
 import { Name, Text } from '../parts/text.js';
@@ -20,8 +22,17 @@ const tones = { pending: 'wait', in_progress: 'go', delivered: 'good', dead: 'ba
 
 /** What was sent to the receivers, newest first. */
 export function Deliveries({ of, offset }: { of: Loaded<Schema['DeliveryList'] | null>; offset: number }) {
+  const [error, setError] = useState<Error | null>(null);
+  const [told, setTold] = useState('');
   const again = async (id: string) => {
-    await answer(api.POST('/api/webhook-deliveries/{id}/redeliver', { params: { path: { id } } })).catch(() => undefined);
+    setError(null);
+    setTold('');
+    try {
+      await answer(api.POST('/api/webhook-deliveries/{id}/redeliver', { params: { path: { id } } }));
+      setTold('It is on its way again, as a new delivery.');
+    } catch (failure) {
+      setError(failure as Error);
+    }
     of.reload();
   };
   return (
@@ -42,6 +53,10 @@ export function Deliveries({ of, offset }: { of: Loaded<Schema['DeliveryList'] |
           )
         }
       </Show>
+      <Problem error={error} />
+      <p role="status" class="quiet">
+        {told}
+      </p>
     </Section>
   );
 }
