@@ -3,6 +3,7 @@ import { findState } from '../../db/request-state.js';
 import { type ExecutionResult, findExecutionResult } from '../../db/results.js';
 import type { Caller } from '../../domain/caller.js';
 import { notFound, refusal } from '../../domain/errors.js';
+import { answeringExecution } from '../../domain/request/answering.js';
 import { unreadable } from '../../domain/request/refused.js';
 import { mayReadResult } from '../../domain/request/relation.js';
 import type { Status, StoredRequest } from '../../domain/request/types.js';
@@ -61,7 +62,7 @@ export async function findContent(call: ContentCall, services: Services): Promis
   const request = readableOf(call, call.caller, services, found);
   const wanted = call.query.execution_id;
   if (wanted !== undefined && !isUuid(wanted)) throw notFound('execution');
-  const execution = await findExecutionResult(services.database, request.id, wanted ?? null);
+  const execution = await findExecutionResult(services.database, request.id, wanted ?? answeringExecution(request)?.id ?? null);
   if (execution === undefined) throw wanted === undefined ? noResultYet() : notFound('execution');
   if (execution.finished_at === null)
     throw wanted === undefined ? noResultYet() : refusal('result.conflict', 'execution is still running');
@@ -158,8 +159,9 @@ async function settledAnswer(
     return rawJson(200, envelope(head, null));
   }
   if (status !== 'executed' && status !== 'failed') return null;
-  const isNewest = newest?.id === request.execution?.id && newest?.finished_at != null;
-  const execution = isNewest ? newest : await findExecutionResult(services.database, request.id, null);
+  const answering = answeringExecution(request)?.id ?? null;
+  const isRead = newest?.id === answering && newest?.finished_at != null;
+  const execution = isRead ? newest : await findExecutionResult(services.database, request.id, answering);
   if (execution === undefined) throw noResultYet();
   const held = execution.result_kept === 'relay' ? await relayed(services.database, execution.id) : null;
   if (held !== null) return rawJson(200, [held]);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { findState } from '../../db/request-state.js';
 import { GatewayError } from '../../domain/errors.js';
+import { answeringExecution } from '../../domain/request/answering.js';
 import { memberText } from '../../lib/json/member.js';
 import type { Services } from '../context.js';
 import { type Call, route } from '../http/route.js';
@@ -60,7 +61,8 @@ const cutText = (bytes: Uint8Array, length: number) => ({
 /** A result that is not stored may still be in the relay (RS-45). The refusal has shown that this caller may read results. */
 async function unstored({ database }: Services, id: string, refused: GatewayError): Promise<ResultStart> {
   const request = (await findState(database, id))?.request;
-  const held = request?.execution == null ? null : await relayed(database, request.execution.id);
+  const answering = request === undefined ? null : answeringExecution(request);
+  const held = answering === null ? null : await relayed(database, answering.id);
   const missing = refused.code === 'result.gone' ? refused.message : null;
   const nothing = { rows_affected: null, truncated: null, ...none, error_message: request?.failureReason ?? missing };
   if (held === null) return nothing;

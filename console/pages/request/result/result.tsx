@@ -14,11 +14,15 @@ import { Migrated } from './migrated.js';
 
 type Execution = Schema['Execution'];
 
-/** The newest result that is kept, or the one that is chosen. */
+/** The newest attempt may have been lost when an older one has executed the request. */
+const answering = ({ status }: Schema['Request'], readable: readonly Execution[]): Execution | undefined =>
+  (status === 'executed' ? readable.find((one) => one.status === 'completed') : undefined) ?? readable[0];
+
+/** The result that is kept of what executed the request, else the newest, or the one that is chosen. */
 export function Result({ request, executions }: { request: Schema['Request']; executions: readonly Execution[] }) {
   const readable = executions.filter(({ has_stored_result }) => has_stored_result);
   const [chosen, setChosen] = useState<string | null>(null);
-  const execution = readable.find(({ id }) => id === chosen) ?? readable[0];
+  const execution = readable.find(({ id }) => id === chosen) ?? answering(request, readable);
   if (!may('result.view') || execution === undefined) return null;
   const note =
     readable.length === 1 ? undefined : (
