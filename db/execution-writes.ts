@@ -1,5 +1,5 @@
 import type { Execution } from '../domain/request/types.js';
-import type { Change } from '../domain/request/verdict.js';
+import type { Change, ExecutionChange } from '../domain/request/verdict.js';
 import type { MoveStatement } from './move-statement.js';
 import { at } from './row-types.js';
 
@@ -36,13 +36,17 @@ export function claimInsert({ p, now }: MoveStatement, execution: Execution, cla
   return `claimed as (insert into executions (request_id, ${Object.keys(columns).join(', ')}) select id, ${values} from allowed)`;
 }
 
-/** Part of a move's one writing statement: the changes to one execution, and the earlier fences that it settles (AG-57, AG-59). */
-export function executionUpdate(
-  statement: MoveStatement,
-  { id, set, end }: NonNullable<Change['execution']>,
-  settled: readonly number[],
-): string {
-  const { p, request, now } = statement;
+/** Part of a move's one writing statement: the changes to its executions, and the further fences that it settles (AG-57, AG-59). */
+export function executionUpdates(statement: MoveStatement, { execution, proven, settled }: Change): string {
+  const parts: string[] = [];
+  if (execution !== null) parts.push(`ended as (${executionUpdate(statement, execution)})`);
+  if (proven !== null) parts.push(`proven as (${executionUpdate(statement, proven)})`);
+  const own = [execution, proven].flatMap((each) => (each === null ? [] : [each.id]));
+  if (settled.length > 0) parts.push(settledUpdate(statement, settled, own));
+  return parts.join(', ');
+}
+
+function executionUpdate({ p, request, now }: MoveStatement, { id, set, end }: ExecutionChange): string {
   const columns: Record<string, unknown> = { ...set };
   if (end !== null) {
     Object.assign(columns, {
@@ -58,12 +62,10 @@ export function executionUpdate(
   const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
   // A late result does not change when the execution was lost.
   if (end !== null) sets.push(`finished_at = coalesce(finished_at, ${p.add(at(now))})`);
-  const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)} and request_id = ${request})`;
-  const earlier = settled.length === 0 ? [] : [settledUpdate(statement, settled, id)];
-  return [own, ...earlier].join(', ');
+  return `update executions set ${sets.join(', ')} where id = ${p.add(id)} and request_id = ${request}`;
 }
 
-/** A statement must not update a row twice, so the execution that ends sets its own `unresolved`. */
-function settledUpdate({ p, request }: MoveStatement, fences: readonly number[], id: string): string {
-  return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> ${p.add(id)})`;
+/** A statement must not update a row twice, so an execution that ends sets its own `unresolved`. */
+function settledUpdate({ p, request }: MoveStatement, fences: readonly number[], own: readonly string[]): string {
+  return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> all(${p.add(own)}::uuid[]))`;
 }

@@ -8,7 +8,7 @@ import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Recorder, SingleWrite } from './client.js';
 import { dryRunEnd } from './dry-run-jobs.js';
-import { claimInsert, executionUpdate, type NewClaim } from './execution-writes.js';
+import { claimInsert, executionUpdates, type NewClaim } from './execution-writes.js';
 import { dispatchBusy, endsRun, pairUpdate } from './migration-pairs.js';
 import { type MoveStatement, writing } from './move-statement.js';
 import { topic } from './notifications.js';
@@ -53,13 +53,13 @@ function partsOf(
   macs: ApprovalMacs,
 ): string[] {
   const { p, request, before, after } = statement;
-  const { execution, settled, signal, decision } = change;
+  const { execution, signal, decision } = change;
   const parts = [
     stateUpdate(statement, macs),
     auditInsert(p.add(auditRows(change.events, subjectOf(after), eventId)), 'allowed'),
   ];
   if (claim !== null && after.execution !== null) parts.push(claimInsert(statement, after.execution, claim));
-  if (execution !== null) parts.push(executionUpdate(statement, execution, settled));
+  if (execution !== null) parts.push(executionUpdates(statement, change));
   if (signal !== null) parts.push(newsInsert(statement, signal, change.lingerMs));
   if (decision !== null) parts.push(decisionInsert(p, decision, decisionCode(after, decision, macs)));
   return [...parts, ...dryRunEnd(p, request, before.status, after.status), ...pairUpdate(statement)];

@@ -99,9 +99,10 @@ export function apply(before: StoredRequest, change: Change, now: number): Store
 }
 
 /** The attempts as the rows of executions will say them. */
-function attemptsAfter({ attempts }: StoredRequest, { state, execution, settled }: Change): Execution[] {
+function attemptsAfter({ attempts }: StoredRequest, { state, execution, proven, settled }: Change): Execution[] {
   const known = attempts.map((attempt) => {
-    if (attempt.id === execution?.id) return { ...attempt, ...execution.set };
+    const own = [execution, proven].find((each) => each?.id === attempt.id);
+    if (own != null) return { ...attempt, ...own.set };
     return settled.includes(attempt.fence) ? { ...attempt, unresolved: false } : attempt;
   });
   const claimed = state.execution ?? null;

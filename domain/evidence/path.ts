@@ -44,7 +44,7 @@ const steps: Readonly<Record<RequestEvent, readonly Step[]>> = {
   'execution.started': [{ from: ['dispatched'], to: 'running', fence: 'same' }],
   'execution.completed': [
     { from: ['running', 'execution_lost', 'cancelled'], to: 'executed', fence: 'same' },
-    { from: ['cancelled', 'approved', 'dispatched'], to: 'executed', fence: 'older' },
+    { from: ['cancelled', 'approved', 'dispatched', 'execution_lost', 'cancelling'], to: 'executed', fence: 'older' },
   ],
   'execution.failed': [{ from: ['running', 'execution_lost'], to: 'failed', fence: 'same' }],
   'execution.lost': [{ from: ['running', 'execution_lost'], to: 'execution_lost', fence: 'same' }],
@@ -52,7 +52,7 @@ const steps: Readonly<Record<RequestEvent, readonly Step[]>> = {
   'request.cancelled': [{ from: ['pending', 'approved', 'dispatched', 'execution_lost', 'cancelling'], to: 'cancelled' }],
   'execution.late_result': [
     { from: attempted, fence: 'older' },
-    { from: ['cancelled'], fence: 'same' },
+    { from: ['cancelled', 'executed'], fence: 'same' },
   ],
   // Written with a result, which may be late.
   'execution.marker_mismatch': [{ from: attempted }],

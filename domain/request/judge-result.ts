@@ -1,6 +1,7 @@
 import { forbidden, invalid, othersRun, refusal } from '../errors.js';
 import type { Move, Submission } from './moves.js';
-import { lateEvents, resultEvents } from './result-events.js';
+import { notedSuccess, provenEnd, provenEvent, provenState } from './noted-success.js';
+import { lateEvents, resultEvents, stoppedEvents } from './result-events.js';
 import type { Execution, Instant, Status, StoredRequest } from './types.js';
 import { type Change, changed, nothing, refuse, type Verdict } from './verdict.js';
 
@@ -19,8 +20,10 @@ export function judgeResult(request: StoredRequest, move: Result, now: Instant):
   const newest = request.execution;
   if (newest === null || newest.id !== reported.id || reported.submission !== null)
     return refuse(refusal('execution.conflict', 'execution has its result already'));
-  if (!accepts(request)) return refuse(refusal('execution.conflict', `request is ${request.status}`));
-  return accepted(request, newest, { ...move, submission: proven(request, newest, submission) }, now);
+  if (accepts(request)) return accepted(request, newest, { ...move, submission: proven(request, newest, submission) }, now);
+  const over = refusal('execution.conflict', `request is ${request.status}`);
+  // The marker that it may have found is that of the other, which is no longer open.
+  return isExecutedByAnother(request, newest) ? { ...noted(move), refusal: over } : refuse(over);
 }
 
 /** 400 for a submission whose fence is not that of its execution (AG-42). */
@@ -30,14 +33,16 @@ export const otherFence = () => invalid('fence is not the one of this execution'
 const accepts = ({ status, cancelledWhileLost }: StoredRequest) =>
   status === 'running' || status === 'execution_lost' || (status === 'cancelled' && cancelledWhileLost);
 
+const isExecutedByAnother = ({ status }: StoredRequest, { lost }: Execution) => status === 'executed' && lost;
+
 /** AG-44: a result with an older fence updates only its own execution. RQ-73: unless what is shown as cancelled turns out to have committed. */
 function lateResult(request: StoredRequest, move: Result, now: Instant): Verdict {
   const gone = refusal('execution.gone', 'a newer dispatch of this request exists', 'roll back');
   if (move.reported.submission !== null) return refuse(gone);
   const submission = proven(request, move.reported, move.submission);
-  const newest = request.execution;
-  if (newest?.id === move.reported.id && newest.unresolved && request.status === 'cancelled' && submission.success)
-    return { ...accepted(request, newest, { ...move, submission: withoutData(submission) }, now), refusal: gone };
+  const open = request.attempts.find(({ id, unresolved }) => unresolved && id === move.reported.id);
+  if (open !== undefined && request.status === 'cancelled' && submission.success)
+    return { ...accepted(request, open, { ...move, submission: withoutData(submission) }, now), refusal: gone };
   return { ...noted({ ...move, submission }), refusal: gone };
 }
 
@@ -87,8 +92,11 @@ function nextStatus(request: StoredRequest, submission: Submission): Status {
 
 function accepted(request: StoredRequest, execution: Execution, move: Result, now: Instant): Verdict {
   const { submission } = move;
+  const settled = settledFences(request, execution, submission);
   const status = nextStatus(request, submission);
   const stays = request.status === 'cancelled' && status === 'cancelled';
+  const proof = status === 'cancelled' && !stays ? notedSuccess(request, settled) : null;
+  if (proof !== null) return cancelledTooLate(request, execution, proof, move, now);
   const window = status === 'cancelled' ? {} : { dispatchBy: now + execution.windowSecs * 1000 };
   const lost = status === 'execution_lost' ? { lostReason: submission.errorMessage ?? 'outcome unknown' } : {};
   const state: Partial<StoredRequest> = stays ? {} : { status, resolvedAt: now, claimedBy: null, ...window, ...lost };
@@ -96,9 +104,20 @@ function accepted(request: StoredRequest, execution: Execution, move: Result, no
     state,
     resultEvents(request, move, status),
     stays ? null : { name: 'completion', actor: move.agentId, step: null },
+    { execution: endOf(execution, submission), settled },
+  );
+}
+
+/** RQ-73: the newest attempt stopped as asked, but an older one had reported a success. */
+function cancelledTooLate(request: StoredRequest, newest: Execution, proof: Execution, move: Result, now: Instant): Verdict {
+  return changed(
+    provenState(proof, now),
+    stoppedEvents(move, provenEvent(proof)),
+    { name: 'completion', actor: move.agentId, step: null },
     {
-      execution: endOf(execution, submission),
-      settled: settledFences(request, execution, submission),
+      execution: endOf(newest, move.submission),
+      proven: provenEnd(proof),
+      settled: request.unresolved.map(({ fence }) => fence),
     },
   );
 }

@@ -12,6 +12,13 @@ export function resultEvents(request: StoredRequest, move: Result, status: Statu
   return [...endEvents(request, move, status), ...mismatchEvents(move)];
 }
 
+/** The events of a confirmed cancel of the newest attempt, of a request that another one has executed. */
+export const stoppedEvents = (move: Result, executed: AuditDraft): AuditDraft[] => [
+  stoppedEvent(move),
+  executed,
+  ...mismatchEvents(move),
+];
+
 /** What is only noted of a result that comes too late to decide (AG-44, ST-18). */
 export const lateEvents = (move: Result): AuditDraft[] => [lateEvent(move), ...mismatchEvents(move)];
 
@@ -50,11 +57,15 @@ function failedEvent(move: Result): AuditDraft {
 /** The wish is the user's; the credential and addresses of this call are the agent's. */
 function cancelledEvents(request: StoredRequest, move: Result): AuditDraft[] {
   const by = whoCancelled(request);
-  return [
-    { ...endEvent(move), type: 'execution.cancelled', outcome: 'success', metadata: factsOf(move) },
-    cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested'),
-  ];
+  return [stoppedEvent(move), cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested')];
 }
+
+const stoppedEvent = (move: Result): AuditDraft => ({
+  ...endEvent(move),
+  type: 'execution.cancelled',
+  outcome: 'success',
+  metadata: factsOf(move),
+});
 
 const endEvent = ({ actor, reported }: Result) =>
   ({ actor, resourceType: 'execution', resourceId: reported.id, reason: null }) as const;

@@ -16,6 +16,13 @@ export interface ExecutionEnd {
   kept: 'object' | 'empty' | 'relay';
 }
 
+/** Changed fields of an execution. */
+export interface ExecutionChange {
+  id: string;
+  set: Partial<Pick<Execution, 'status' | 'lost' | 'unresolved' | 'outcome' | 'submission'>>;
+  end: ExecutionEnd | null;
+}
+
 /** What a move writes: the changed fields and the rows that go with them, in one transaction. */
 export interface Change {
   state: Partial<StoredRequest>;
@@ -25,12 +32,10 @@ export interface Change {
   /** How long the news may wait for newer news of the same request to replace it. */
   lingerMs: number;
   decision: Decision | null;
-  /** Changed fields of the newest execution, or of the older one that a late result names. */
-  execution: {
-    id: string;
-    set: Partial<Pick<Execution, 'status' | 'lost' | 'unresolved' | 'outcome' | 'submission'>>;
-    end: ExecutionEnd | null;
-  } | null;
+  /** Of the newest execution, or of the older one that a late result names. */
+  execution: ExecutionChange | null;
+  /** Of an older one whose success was noted, when that decides what the end of the newest leads to (RQ-73). */
+  proven: ExecutionChange | null;
   /** Fences that this move settles (AG-59). */
   settled: number[];
 }
@@ -51,7 +56,7 @@ export function changed(
   rest: Partial<Change> = {},
 ): Verdict {
   return {
-    change: { state, events, signal, lingerMs: 0, decision: null, execution: null, settled: [], ...rest },
+    change: { state, events, signal, lingerMs: 0, decision: null, execution: null, proven: null, settled: [], ...rest },
     refusal: null,
   };
 }

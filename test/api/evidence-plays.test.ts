@@ -59,6 +59,7 @@ const moves: Record<string, (play: Play) => unknown> = {
   committed: (play) => submit(play, play.runs.length - 1, { success: true, outcome: 'committed', result: { rows_affected: 1 } }),
   rolledBack: (play) => submit(play, play.runs.length - 1, result('rolled_back')),
   cancelled: (play) => submit(play, play.runs.length - 1, result('rolled_back', { cancelled: true })),
+  notStarted: (play) => submit(play, play.runs.length - 1, result('not_started')),
   unknown: (play) => submit(play, play.runs.length - 1, result('unknown')),
   stranger: (play) => submit(play, play.runs.length - 1, { success: true, outcome: 'already_applied', applied_fence: 77 }),
   late: (play) => submit(play, 0, result('rolled_back')),
@@ -83,6 +84,9 @@ const starts = [
   ['claim', 'lease', 'resume', 'dispatch', 'approved', 'lateStranger'],
   ['claim', 'lease', 'resume', 'cancel', 'lateSuccess'],
   ['claim', 'lease', 'resume', 'lateSuccess', 'cancel'],
+  ['claim', 'lease', 'resume', 'claim', 'lease', 'cancel', 'lateSuccess'],
+  ['claim', 'lease', 'resume', 'claim', 'lease', 'lateSuccess', 'cancel'],
+  ['claim', 'lease', 'resume', 'claim', 'lateSuccess', 'cancel', 'notStarted'],
 ];
 const usual = ['ada', 'nina', 'lena', 'resume', 'claim', 'committed', 'rolledBack', 'unknown', 'lease', 'claim', 'resume'];
 

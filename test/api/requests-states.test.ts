@@ -19,11 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-/** What the agent of the newest execution reports. */
-async function report(id: string, outcome: string, more: object = {}) {
+/** What the agent of the newest execution reports, or that of the one so many before it. */
+async function report(id: string, outcome: string, more: object = {}, back = 0) {
   const [run] = await calls.sql<{ id: string; fence: number }>(
-    'select id, fence from executions where request_id = $1 order by fence desc limit 1',
-    [id],
+    'select id, fence from executions where request_id = $1 order by fence desc limit 1 offset $2',
+    [id, back],
   );
   return calls.submit(run!.id, { success: outcome === 'committed', outcome, fence: run!.fence, ...more });
 }
@@ -45,17 +45,35 @@ const steps: Record<string, (id: string) => Promise<unknown>> = {
   'failed-itself': (id) => report(id, 'rolled_back', { cancelled: false }),
   partial: (id) => report(id, 'partial'),
   unknown: (id) => report(id, 'unknown'),
+  'not-started': (id) => report(id, 'not_started'),
+  'older-committed': (id) => report(id, 'committed', {}, 1),
 };
 
 /** Where a row begins: a status of `reach`, or one of these. */
 const begins: Record<string, () => Promise<string>> = {
   'two-steps': () => calls.created(owner, { environment: 'qa', reason: 'r' }),
-  write: async () => {
-    const id = await calls.created(owner, { environment: 'staging', detail: 'update t set a = 1 where id = 1' });
-    await calls.claimed(id);
+  write: writeClaimed,
+  'lost-write-again': claimedAgain,
+  'lost-twice': async () => {
+    const id = await claimedAgain();
+    await calls.fireClock(id, 'lease');
     return id;
   },
 };
+
+async function writeClaimed(): Promise<string> {
+  const id = await calls.created(owner, { environment: 'staging', detail: 'update t set a = 1 where id = 1' });
+  await calls.claimed(id);
+  return id;
+}
+
+async function claimedAgain(): Promise<string> {
+  const id = await writeClaimed();
+  await calls.fireClock(id, 'lease');
+  await calls.act(owner, id, 'resume');
+  await calls.claimed(id);
+  return id;
+}
 
 /** Section 7 but for creations, ST-19 and ST-20: how it begins and what happens then, the last of which is the move; the status and the events that it makes. */
 const table = `
@@ -93,6 +111,12 @@ ST-18 | write lease-ends cancel committed     | executed       | execution.compl
 ST-18 | write lease-ends cancel rolled-back   | cancelled      | execution.late_result
 ST-18 | write lease-ends resume cancel committed | executed    | execution.completed
 ST-18 | write lease-ends resume dispatch-ends cancel committed | executed | execution.completed
+ST-18 | lost-twice cancel older-committed     | executed       | execution.completed
+ST-18 | lost-twice resume cancel older-committed | executed    | execution.completed
+ST-18 | lost-write-again cancel not-started older-committed | executed | execution.completed
+ST-24 | lost-twice older-committed cancel     | executed       | execution.completed
+ST-24 | lost-twice older-committed resume cancel | executed    | execution.completed
+ST-24 | lost-write-again older-committed cancel not-started | executed | execution.cancelled,execution.completed
 ST-24 | write lease-ends resume committed cancel | executed    | execution.completed
 ST-24 | write lease-ends resume dispatch-ends committed cancel | executed | execution.completed
 ST-23 | pending changed approve               | failed         | request.integrity_failed

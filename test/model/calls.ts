@@ -138,12 +138,14 @@ const newest = { request: 0, run: 0, agent: 'fern', fence: 'own', cancelled: nul
 const approves = (who: Person, selector: string | null = null): Call => ({ call: 'approve', who, request: 0, selector });
 const does = (who: Person, what: 'reject' | 'cancel' | 'resume' | 'content'): Call => ({ call: what, who, request: 0 });
 const claims = (agent: AgentName = 'fern'): Call => ({ call: 'claim', agent, request: 0, again: false });
-const reports = (outcome: Outcome): Call => ({ ...newest, call: 'result', outcome });
+const reports = (outcome: Outcome, run = 0): Call => ({ ...newest, call: 'result', outcome, run });
 const ends = (clock: Clock): Call => ({ call: 'clock', clock, request: 0, fires: true });
 
 const inProduction = [asks('production'), approves('ann'), approves('bert')];
 const running = [asks('staging', { key: 'k1' }), claims()];
 const lost = [...running, ends('lease')];
+const again = [does('olive', 'resume'), claims()];
+const lostTwice = [...lost, ...again, ends('lease')];
 
 /** Where a result may find its request (AG-45). */
 const awaiting = [
@@ -168,6 +170,13 @@ export const openings: Call[][] = [
   [...lost, does('olive', 'resume'), does('olive', 'cancel'), reports('committed')],
   [...lost, does('olive', 'resume'), reports('committed'), does('olive', 'cancel')],
   [...lost, does('olive', 'resume'), reports('committed'), { call: 'suspend', who: 'olive' }],
+  [...lostTwice, does('olive', 'cancel'), reports('committed', 1), does('olive', 'content')],
+  [...lostTwice, reports('committed', 1), does('olive', 'cancel'), does('olive', 'content')],
+  [...lostTwice, reports('committed', 1), { call: 'suspend', who: 'olive' }],
+  [...lostTwice, does('olive', 'resume'), reports('committed', 1), does('olive', 'cancel'), does('olive', 'content')],
+  [...lostTwice, does('olive', 'resume'), does('olive', 'cancel'), reports('committed', 1)],
+  [...lost, ...again, does('olive', 'cancel'), reports('not_started'), reports('committed', 1), does('olive', 'content')],
+  [...lost, ...again, reports('committed', 1), does('olive', 'cancel'), reports('not_started'), does('olive', 'content')],
   [...running, { call: 'suspend', who: 'olive' }],
   [asks('staging', { noStore: true }), claims('rust'), ends('lease')],
 ];

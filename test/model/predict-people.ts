@@ -2,6 +2,7 @@ import { type Of, write } from './calls.js';
 import { environments, type Person, people } from './people.js';
 import {
   answer,
+  answeringRun,
   conflict,
   currentStep,
   type Expected,
@@ -14,6 +15,8 @@ import {
   mayRead,
   maySee,
   newestRun,
+  prove,
+  provenRun,
   type Request,
   rulesOf,
   selectorsOf,
@@ -104,27 +107,15 @@ export function cancel(request: Request, who: Person): Expected {
 /** Whether it had not ended yet; the first wish to end a run is the one that is kept. */
 function endBy(who: Person, request: Request): boolean {
   if (request.status === 'running') request.cancelledBy ??= who;
-  else if (isProven(request)) prove(request);
-  else if (['pending', 'approved', 'dispatched', 'execution_lost'].includes(request.status)) {
+  else if (isCancellable(request) && provenRun(request) !== undefined) prove(request);
+  else if (isCancellable(request)) {
     request.cancelledWhileLost = request.status === 'execution_lost';
     Object.assign(request, { status: 'cancelled', cancelledBy: who });
   } else return false;
   return true;
 }
 
-/** Whether its lost newest run has reported a commit after the next dispatch. */
-function isProven(request: Request): boolean {
-  const run = newestRun(request);
-  return ['approved', 'dispatched'].includes(request.status) && run?.unresolved === true && run.outcome === 'committed';
-}
-
-/** ST-24. */
-function prove(request: Request): void {
-  Object.assign(newestRun(request)!, { status: 'completed', lost: false });
-  for (const run of request.runs) run.unresolved = false;
-  request.status = 'executed';
-  request.reached.window = false;
-}
+const isCancellable = ({ status }: Request) => ['pending', 'approved', 'dispatched', 'execution_lost'].includes(status);
 
 /** RQ-80 to RQ-86. */
 export function resume(request: Request, who: Person, world: World): Expected {
@@ -167,7 +158,7 @@ const mayApprove = (who: Person, request: Request) =>
 /** RS-31 to RS-40 without an expiry. */
 export function content(request: Request, who: Person): Expected {
   if (!mayRead(who, request)) return forbidden;
-  const run = newestRun(request);
+  const run = answeringRun(request);
   if (run === undefined || run.status === 'running') return { status: 404, code: 'result.not_found' };
   if (run.status === 'completed' && request.noStore) return { status: 410, code: 'result.gone' };
   return answer(200, { execution_id: run.name, success: run.status === 'completed' });

@@ -8,6 +8,8 @@ import {
   invalid,
   newestRun,
   notFound,
+  prove,
+  provenRun,
   type Request,
   type Run,
   type World,
@@ -87,18 +89,22 @@ export function result(request: Request | undefined, call: Of<'result'>): Expect
     if (run.sent === null) late(request, run, call, sent);
     return executionGone;
   }
-  const open = ['running', 'execution_lost'].includes(request.status) || request.cancelledWhileLost;
+  const open = accepting.includes(request.status) || (request.status === 'cancelled' && request.cancelledWhileLost);
+  if (run.sent === null && run.lost && request.status === 'executed') Object.assign(run, { sent, outcome: call.outcome });
   if (run.sent !== null || !open) return executionConflict;
   Object.assign(run, { sent, ...endOfRun(request, call) });
   settle(request, run);
   request.status = statusAfter(request, call);
+  if (request.status === 'cancelled' && provenRun(request) !== undefined) prove(request);
   if (request.status !== 'cancelled') request.reached.window = false;
   return answer(200, { request_id: request.name, status: request.status });
 }
 
+const accepting = ['running', 'execution_lost'];
+
 /** AG-44, and RQ-73 of what nobody has claimed again. */
 function late(request: Request, run: Run, call: Of<'result'>, sent: string): void {
-  const proves = request.status === 'cancelled' && run === newestRun(request) && run.unresolved && call.outcome === 'committed';
+  const proves = request.status === 'cancelled' && run.unresolved && call.outcome === 'committed';
   if (!proves) {
     Object.assign(run, { sent, outcome: call.outcome, unresolved: run.unresolved && !isHarmless(call) });
     return;

@@ -59,6 +59,22 @@ export const gone: Expected = { status: 410, code: 'request.gone' };
 export const rulesOf = ({ environment }: Request) => environments[environment]!;
 export const newestRun = ({ runs }: Request): Run | undefined => runs.at(-1);
 
+/** The run whose result is the request's. */
+export const answeringRun = ({ status, runs }: Request): Run | undefined =>
+  (status === 'executed' ? runs.findLast((run) => run.status === 'completed') : undefined) ?? runs.at(-1);
+
+/** The run that reported a commit after the next dispatch, if nothing has settled it since. */
+export const provenRun = ({ runs }: Request): Run | undefined =>
+  runs.findLast((run) => run.unresolved && run.outcome === 'committed');
+
+/** ST-24. */
+export function prove(request: Request): void {
+  Object.assign(provenRun(request)!, { status: 'completed', lost: false });
+  for (const run of request.runs) run.unresolved = false;
+  request.status = 'executed';
+  request.reached.window = false;
+}
+
 /** The first step that its approvals do not satisfy (AV-10); that of an emergency stays the first. */
 export function currentStep(request: Request): number {
   const { steps } = rulesOf(request);

@@ -94,7 +94,8 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
 /** A request in the given status, with the fields and rows that a real one has. From `approved` on every step is approved. */
 export function requestIn(status: Status, over: Partial<StoredRequest> = {}): StoredRequest {
   const base = storedRequest(over);
-  return { ...base, status, ...partsIn(base)[status], ...over };
+  const request = { ...base, status, ...partsIn(base)[status], ...over };
+  return { ...request, attempts: over.attempts ?? (request.execution === null ? [] : [request.execution]) };
 }
 
 /** What a request in each status has beyond a pending one. */

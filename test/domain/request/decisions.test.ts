@@ -155,7 +155,7 @@ describe('a cancel', () => {
         });
       }
       const open = { ...execution, outcome: null, submission: null };
-      expect(ask({ ...request, execution: open }, cancel(alice))).toBe('cancelled');
+      expect(ask({ ...request, execution: open, attempts: [open] }, cancel(alice))).toBe('cancelled');
     },
   );
 

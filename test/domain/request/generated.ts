@@ -46,7 +46,8 @@ export interface Attempt {
   groups: string[];
   wait: 'none' | 'a bit' | 'before the clock' | 'to the clock' | 'long';
   selector: number | null;
-  older: boolean;
+  /** Which execution is reported, counted back from the newest. */
+  older: number;
   outcome: Outcome;
   /** A marker of nobody's attempt is reported with the result. */
   stranger: boolean;
@@ -82,7 +83,7 @@ export const attempts: fc.Arbitrary<Attempt[]> = fc.array(
     groups: fc.subarray(groups),
     wait: weighted(waits),
     selector: fc.option(fc.nat(3)),
-    older: fc.boolean(),
+    older: fc.constantFrom(0, 0, 1, 1, 2),
     outcome: fc.constantFrom(...outcomes),
     stranger: fc.boolean(),
     cancelled: fc.option(fc.boolean()),
@@ -97,7 +98,7 @@ export const attempts: fc.Arbitrary<Attempt[]> = fc.array(
 export function madeOn({ request }: World, attempt: Attempt): Attempt {
   if (!attempt.fitting) return attempt;
   const soon = { ...attempt, wait: attempt.fences ? 'a bit' : 'none' } as const;
-  if (request.status === 'running') return { ...soon, kind: 'result', older: false };
+  if (request.status === 'running') return { ...soon, kind: 'result', older: 0 };
   if (request.status === 'dispatched') return { ...soon, kind: 'claim' };
   if (request.status !== 'pending') return { ...soon, kind: 'resume', who: 'alice' };
   const entries = request.policy?.steps[request.currentStep]?.approvers ?? [];
@@ -123,7 +124,7 @@ export function moveOf({ request, executions }: World, attempt: Attempt): Move {
   const checked = attempt.intact ? facts : { ...facts, ...tampered };
   const entries = request.policy?.steps[request.currentStep]?.approvers ?? [];
   const selector = attempt.selector === null ? null : (entries[attempt.selector]?.selector ?? 'group:nobody');
-  const named = (attempt.older ? executions.at(-2) : undefined) ?? executions.at(-1) ?? storedExecution();
+  const named = executions.at(-1 - attempt.older) ?? executions.at(-1) ?? storedExecution();
   const started = claim({
     facts: checked,
     agent: {

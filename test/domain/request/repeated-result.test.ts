@@ -77,8 +77,8 @@ describe('the result of an older fence (AG-44)', () => {
       ['whose marker is of no attempt', cancelled, result(older, 'already_applied', { appliedFence: 7 })],
       ['of an expired request', { ...cancelled, status: 'expired' as const }, result(older, 'committed')],
       [
-        'after a newer attempt',
-        { ...cancelled, execution: storedExecution({ id: 'newer', fence: 2 }) },
+        'that a newer attempt has settled',
+        { ...cancelled, attempts: [{ ...older, unresolved: false }] },
         result(older, 'committed'),
       ],
     ])('one %s is only noted', (_, stored, move) => {

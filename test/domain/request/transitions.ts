@@ -50,7 +50,7 @@ const paths: Record<Place, Partial<Record<AuditType, Place>>> = {
     'execution.lost': 'execution_lost',
     'execution.cancelled': 'stopping',
   },
-  stopping: { 'request.cancelled': 'cancelled' },
+  stopping: { 'request.cancelled': 'cancelled', 'execution.completed': 'executed' },
   executed: { 'request.dispatched': 'dispatched', 'request.integrity_failed': 'executed' },
   failed: { 'request.dispatched': 'dispatched', 'request.integrity_failed': 'failed' },
   rejected: {},

@@ -20,7 +20,7 @@ export function store(world: World, { change }: Verdict, now: number): World {
   const claimed = change.state.execution ?? null;
   const settled = new Set(change.settled);
   const executions = [...world.executions, ...(claimed === null ? [] : [claimed])]
-    .map((execution) => (execution.id === change.execution?.id ? { ...execution, ...change.execution.set } : execution))
+    .map((execution) => ({ ...execution, ...[change.execution, change.proven].find((one) => one?.id === execution.id)?.set }))
     .map((execution) => (settled.has(execution.fence) ? { ...execution, unresolved: false } : execution));
   const moved = change.signal === null ? {} : { version: world.request.version + 1, updatedAt: now };
   const decisions = change.decision === null ? world.request.decisions : [...world.request.decisions, change.decision];
@@ -29,8 +29,11 @@ export function store(world: World, { change }: Verdict, now: number): World {
 }
 
 /** What the stored executions say about a request. */
-function totalsOf(executions: readonly Execution[]): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
+function totalsOf(
+  executions: readonly Execution[],
+): Pick<StoredRequest, 'attempts' | 'execution' | 'finishedExecutions' | 'unresolved'> {
   return {
+    attempts: [...executions],
     execution: executions.at(-1) ?? null,
     finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,
     unresolved: executions
