@@ -16,7 +16,7 @@ interface Terms {
   mayClaim(): boolean;
 }
 
-/** The poll as one that claims what is created while it waits (AG-83). It does so by what it reported, for that is younger than 250 ms. */
+/** The poll as one that claims what is created while it waits (AG-80). It does so by what it reported, for that is younger than 250 ms. */
 export function readyPoll(
   call: Claimant,
   services: Services,

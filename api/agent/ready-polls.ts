@@ -2,7 +2,7 @@ import type { ClaimOfNew } from '../../db/claim-of-new.js';
 import type { Moved } from '../../db/move.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 
-/** A poll that waits in this process and would claim a request as soon as it is created (AG-83). */
+/** A poll that waits in this process and would claim a request as soon as it is created (AG-80). */
 export interface ReadyPoll {
   /** Whether its agent could claim the request now. */
   couldClaim(request: StoredRequest): boolean;

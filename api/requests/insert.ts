@@ -8,7 +8,7 @@ import type { HeldPoll } from '../agent/ready-polls.js';
 import type { Services } from '../context.js';
 import { countMoved, traceMoved } from './moved.js';
 
-/** Stores the request as it was created: with its claim if an agent waits for it in this process (AG-83), else alone. */
+/** Stores the request as it was created: with its claim if an agent waits for it in this process (AG-80), else alone. */
 export async function insertNew(services: Services, request: NewRequest, now: number): Promise<StoredRequest> {
   const { database } = services;
   return (

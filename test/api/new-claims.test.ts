@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sleep } from '../../lib/sleep.js';
 import type { TestApi } from '../support/api.js';
 import { eventually } from '../support/processes.js';
 import { type Agent, type AgentCalls, type Body, pollBody, scope, startAgentApi } from './agent-calls.js';
@@ -43,7 +44,7 @@ const transactionsOf = async (id: string) => {
   return row?.count;
 };
 
-describe('a request that passes by itself while a poll waits for it in the same process (AG-83)', () => {
+describe('a request that passes by itself while a poll waits for it in the same process (AG-80)', () => {
   it('is created and claimed in one transaction, and its creation is answered as ever', async () => {
     const agent = await calls.known();
     const { polls } = await waiting([agent]);
@@ -87,6 +88,30 @@ describe('a request that passes by itself while a poll waits for it in the same 
     );
     expect(again.body.claims).toMatchObject([{ request_id: id, fence: 1 }]);
     expect(await calls.runsOf(id)).toHaveLength(1);
+  });
+
+  it('is answered by a poll whose time ran out while its claim was being written', async () => {
+    const agent = await calls.known();
+    const { polls } = await waiting([agent], { wait_ms: 300 });
+    const slow = api.services.database.transaction(async (tx) => {
+      await tx.query('select 1 from tokens where id = $1 for update', [agent.tokenId]);
+      const creation = calls.dispatched();
+      expect(await Promise.race([polls[0], creation, sleep(800).then(() => 'both wait')])).toBe('both wait');
+      return { creation };
+    });
+    const id = await (await slow).creation;
+    expect((await polls[0])?.claims).toMatchObject([{ request_id: id }]);
+    expect(await transactionsOf(id)).toBe(1);
+  });
+
+  it('is created all the same if its claim cannot be judged', async () => {
+    const ended: (string | null)[] = [];
+    const judge = () => Promise.reject(new Error('the key cannot be read'));
+    const { readyPolls } = api.services;
+    api.services.readyPolls = { ...readyPolls, hold: () => ({ judge, end: (answer) => void ended.push(answer) }) };
+    const id = await calls.dispatched();
+    api.services.readyPolls = readyPolls;
+    expect([await calls.statusOf(id), await calls.runsOf(id), ended]).toEqual(['dispatched', [], [null]]);
   });
 
   it('is created once for a key that is taken, and claimed once', async () => {
