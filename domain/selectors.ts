@@ -66,9 +66,10 @@ export const isUserId = (text: string) => userIdPattern.test(text);
 export const roleNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const isRoleName = (text: string) => roleNamePattern.test(text);
 
-/** IM-60: 1 to 256 bytes of UTF-8, no control characters. */
+/** IM-60: 1 to 256 bytes of UTF-8, no control characters, no unpaired surrogates. */
 export const MAX_GROUP_NAME_BYTES = 256;
-export const isGroupName = (text: string) => text.length > 0 && utf8Length(text) <= MAX_GROUP_NAME_BYTES && !/\p{Cc}/u.test(text);
+export const isGroupName = (text: string) =>
+  text.length > 0 && utf8Length(text) <= MAX_GROUP_NAME_BYTES && !/[\p{Cc}\p{Surrogate}]/u.test(text);
 
 /** The longest selector is one of a group. */
 export const MAX_SELECTOR_BYTES = 'group:'.length + MAX_GROUP_NAME_BYTES;

@@ -1,4 +1,4 @@
-import { isUserId } from '../selectors.js';
+import { isGroupName, isUserId } from '../selectors.js';
 
 /** `[auth.oidc]` as far as claims are checked by it. */
 export interface ClaimRules {
@@ -27,6 +27,8 @@ export type ClaimFault = 'issuer' | 'audience' | 'expired' | 'not_yet_valid' | '
 type Claims = Readonly<Record<string, unknown>>;
 
 const toleranceMs = 30_000;
+/** The end of the year 9999: nothing can show or store a later instant. */
+const latestMs = 253_402_300_799_999;
 /** Longer names and addresses are ignored. */
 const maxProfile = 256;
 
@@ -41,14 +43,14 @@ export function checkClaims(claims: Claims, rules: ClaimRules, now: number): Log
   const subject = claimAt(claims, rules.subjectClaim);
   if (typeof sub !== 'string' || typeof subject !== 'string' || !isUserId(subject)) return 'subject';
   // An address that nobody has checked could be anybody's.
-  if (rules.subjectClaim === 'email' && claims.email_verified === false) return 'subject';
+  if (rules.subjectClaim === 'email' && !isVerified(claims.email_verified)) return 'subject';
   return {
     subject,
-    groups: [...new Set(textsOf(claimAt(claims, rules.groupsClaim)))],
+    groups: [...new Set(textsOf(claimAt(claims, rules.groupsClaim)).filter(isGroupName))],
     mappedRoles: rules.roleMappings.filter(({ claim, value }) => isOrHas(claimAt(claims, claim), value)).map(({ role }) => role),
     displayName: profileText(claims.name),
     email: profileText(claims.email),
-    expiresAt: Math.floor(exp * 1000),
+    expiresAt: Math.min(Math.floor(exp * 1000), latestMs),
   };
 }
 
@@ -62,6 +64,9 @@ export function claimAt(claims: Claims, path: string): unknown {
   }
   return value;
 }
+
+/** Some providers send texts. Those that send nothing vouch for every address that they have. */
+const isVerified = (value: unknown) => value === undefined || value === true || value === 'true';
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 

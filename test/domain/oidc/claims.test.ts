@@ -45,6 +45,23 @@ describe('claims (IM-31)', () => {
     expect(judged({ realm: [{ roles: 'dba' }] })).toMatchObject({ mappedRoles: [] });
   });
 
+  it('give no group that has no valid name, which no text of the database could hold (IM-31, IM-60)', () => {
+    const groups = ['a\0b', 'a\nb', 'a\ud800', '\udc00', '', 'x'.repeat(257), 'dba-team', 'Größe 😀'];
+    expect(judged({ groups })).toMatchObject({ groups: ['dba-team', 'Größe 😀'] });
+    expect(judged({ groups: 'a\0b' })).toMatchObject({ groups: [] });
+  });
+
+  it('end with the year 9999 at the latest (IM-31)', () => {
+    for (const exp of [9e12, 1e300]) expect(judged({ exp })).toMatchObject({ expiresAt: Date.parse('9999-12-31T23:59:59.999Z') });
+  });
+
+  it('make nobody of an e-mail address that is not verified, however the provider says so (IM-31)', () => {
+    const by = (email_verified: unknown) => judged({ email: 'mira@example.net', email_verified }, { subjectClaim: 'email' });
+    for (const verified of [undefined, true, 'true']) expect(by(verified)).toMatchObject({ subject: 'mira@example.net' });
+    for (const verified of [false, 'false', 'False', 0, null, '']) expect(by(verified)).toBe('subject');
+    expect(judged({ email_verified: 'false' })).toMatchObject({ subject: 'mira' });
+  });
+
   it('are found by their own name before a path, and never in what every object has', () => {
     expect(claimAt({ 'a.b': 1, a: { b: 2 } }, 'a.b')).toBe(1);
     expect(claimAt({ a: { b: 2 } }, 'a.b')).toBe(2);
