@@ -1,5 +1,7 @@
+import { approvalMacs } from '../crypto/approval-macs.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
+import { findSecretKey } from '../db/secret-key.js';
 import {
   activateDueKeys,
   hastenNextKey,
@@ -44,6 +46,7 @@ export async function rotateKeys(work: KeyWork, rotation: Rotation): Promise<str
   const { purpose, secretKey } = work;
   const { overlapSecs, now, seed } = rotatesAtOnce(purpose) ? { ...rotation, overlapSecs: 0, now: true } : rotation;
   return inKeys(work, async (tx, rows) => {
+    await requireSealable(tx, secretKey);
     openKey(currentOf(rows, purpose), purpose, secretKey);
     const published = rows.find((row) => row.status === 'next');
     if (published !== undefined && (!now || seed !== undefined))
@@ -69,6 +72,7 @@ export async function revokeSigningKey(work: KeyWork, keyId: string): Promise<st
     const row = rows.find((each) => each.keyId === keyId);
     if (row === undefined) throw new StartError(`there is no ${purpose} key ${keyId}`);
     if (row.status === 'revoked') return null;
+    if (row.status === 'current' && !(await requireSealable(tx, secretKey))) openKey(row, purpose, secretKey);
     await revokeKey(tx, keyId);
     await insertAuditEvents(tx, [keyEvent('revoked', purpose, keyId)]);
     if (row.status !== 'current') return null;
@@ -94,6 +98,17 @@ async function publish(tx: Transaction, rows: readonly SigningKeyRow[], key: New
   await insertNextKey(tx, key, aheadSecs, overlapSecs);
   await insertAuditEvents(tx, [keyEvent('created', key.purpose, key.keyId)]);
   return key.keyId;
+}
+
+/** What is sealed under another secret key than the database's opens nowhere, so no process could start or sign. False if the database names none. */
+async function requireSealable(tx: Transaction, secretKey: Uint8Array): Promise<boolean> {
+  const row = await findSecretKey(tx);
+  if (row === undefined) return false;
+  const { keyCheck } = approvalMacs(secretKey);
+  // While the secret key changes, what is sealed under either is under the new one at the end.
+  if (row.keyCheck !== keyCheck && row.formerCheck !== keyCheck)
+    throw new StartError('the gateway database is under another secret key than this one');
+  return true;
 }
 
 function inKeys<T>({ database, purpose }: KeyWork, change: (tx: Transaction, rows: SigningKeyRow[]) => Promise<T>): Promise<T> {

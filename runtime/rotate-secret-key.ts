@@ -4,7 +4,7 @@ import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
 import { lockCoded } from '../db/request-state.js';
 import { findSecretKey, lastTransaction, oldestTransaction, tryLockSecretKey, updateSecretKey } from '../db/secret-key.js';
-import { listAllKeys, resealKey } from '../db/signing-keys.js';
+import { listAllKeys, lockKeys, resealKey } from '../db/signing-keys.js';
 import { type NewCodes, renewedCodes, renewedGenerationCode, writeCodes } from '../db/stored-codes.js';
 import { waitUntil } from '../lib/deadline.js';
 import { batchRows, eachGeneration, purposes, secretKeyEvent } from './adopt-database.js';
@@ -70,6 +70,8 @@ async function renewBatch(tx: Transaction, after: string | null, { from, to }: K
 }
 
 async function end(tx: Transaction, { from, to }: Keys): Promise<void> {
+  // Otherwise a rotation of signing keys that began earlier could add one under the old key.
+  await lockKeys(tx);
   for (const purpose of purposes) {
     for (const { keyId, sealedSeed } of await listAllKeys(tx, purpose)) {
       const seed = openSeed(sealedSeed, { keyId, purpose }, from.secretKey);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { approvalMacs } from '../../crypto/approval-macs.js';
 import { updateSecretKey } from '../../db/secret-key.js';
-import { runKeys } from '../../runtime/commands/keys.js';
+import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
 import type { TestApi } from '../support/api.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 import { temporaryFolder } from '../support/processes.js';
@@ -37,8 +37,10 @@ async function start(secretKey: string) {
   return gatewayCalls(api);
 }
 
-/** `svc server keys rotate-secret`, with the old key in the configuration. */
-async function rotate(to = newKey) {
+const rotate = (to = newKey) => keys({ verb: 'rotate-secret', file: 'new.key' }, to);
+
+/** `svc server keys`, with the old key in the configuration. */
+async function keys(command: KeyCommand, to = newKey) {
   const folder = await temporaryFolder();
   const config = join(folder, 'server.toml');
   await writeFile(join(folder, 'key'), '5e'.repeat(32), { mode: 0o600 });
@@ -46,8 +48,8 @@ async function rotate(to = newKey) {
   await writeFile(config, `state_dir = "."\n[database]\nurl = "${database.url}"\n[security]\nsecret_key_file = "key"`);
   const lines: string[] = [];
   const say = { out: (line: string) => void lines.push(line), err: (line: string) => void lines.push(line) };
-  const command = { verb: 'rotate-secret', file: join(folder, 'new.key') } as const;
-  return { code: await runKeys({ config, purpose: 'execution_token', command }, say), text: lines.join('\n') };
+  const how = command.verb === 'rotate-secret' ? { ...command, file: join(folder, command.file) } : command;
+  return { code: await runKeys({ config, purpose: 'execution_token', command: how }, say), text: lines.join('\n') };
 }
 
 describe('svc server keys rotate-secret (HD-50)', () => {
@@ -61,6 +63,11 @@ describe('svc server keys rotate-secret (HD-50)', () => {
     expect((await calls.act(tokens.owner, approved, 'resume')).status).toBe(503);
     expect((await calls.create(tokens.owner)).status).toBe(503);
     await expect(start('5e'.repeat(32))).rejects.toThrow(/signing key [0-9a-f]{16} .*cannot be opened.*under another one/);
+
+    const keyId = (await calls.sql<{ id: string }>(`select key_id as id from signing_keys where purpose = 'execution_token'`))[0]!
+      .id;
+    for (const command of [{ verb: 'revoke', keyId } as const, { verb: 'rotate', overlapSecs: 60, now: true } as const])
+      expect(await keys(command)).toEqual({ code: 1, text: 'the gateway database is under another secret key than this one' });
 
     const next = await start(newKey);
     expect((await next.act(tokens.owner, approved, 'resume')).status).toBe(200);
@@ -82,6 +89,7 @@ describe('svc server keys rotate-secret (HD-50)', () => {
       await expect(start(key)).rejects.toThrow('rotate-secret again with the same keys');
     expect(await rotate('b2'.repeat(32))).toEqual({ code: 1, text: expect.stringContaining('run it again with the same keys') });
     expect((await rotate()).code).toBe(0);
+
     const next = await start(newKey);
     expect((await next.act(tokens.owner, approved, 'resume')).status).toBe(200);
   });

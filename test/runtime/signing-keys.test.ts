@@ -155,6 +155,8 @@ describe('svc server keys (ET-25, ET-26)', () => {
       text: `signing key ${id} (execution_token) cannot be opened with this secret key`,
     });
     expect(await statuses()).toEqual(['current']);
+    expect(await keys({ verb: 'revoke', keyId: id ?? '' }, 'ab'.repeat(32))).toMatchObject({ code: 1 });
+    expect(await statuses()).toEqual(['current']);
     await database.query('delete from signing_keys');
     expect(await rotate()).toEqual({ code: 1, text: 'no current signing key for execution_token' });
   });
