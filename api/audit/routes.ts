@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
 import { eventCategories, eventOutcomes, eventTypes } from '../../domain/audit/catalogue.js';
-import type { Caller } from '../../domain/caller.js';
+import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { everywhere } from '../../domain/lacking.js';
-import { can } from '../../domain/permissions.js';
+import { can, coversRoles } from '../../domain/permissions.js';
 import { OPERATIONS } from '../../domain/policies.js';
 import { count, flag, list, named, pageFields } from '../http/fields.js';
 import { choiceParam, instantParam, limitParam, offsetParam, seqParam, textParam } from '../http/query.js';
@@ -54,6 +54,11 @@ const readingRoles = (caller: Caller) =>
     ? caller.roles.filter(({ permissions }) => permissions.some(({ perm }) => perm === '*' || perm === 'audit.read'))
     : [];
 
+const onlyReading = (role: EffectiveRole): EffectiveRole => ({
+  ...role,
+  permissions: [{ perm: 'audit.read', ownership: 'own' }],
+});
+
 /** The audit log (audit.md section 7). */
 export const auditRoutes: Route[] = [
   route({
@@ -91,8 +96,9 @@ export const auditRoutes: Route[] = [
     mediaTypes: ['application/x-ndjson', 'text/csv'],
     errors: ['validation.failed', 'auth.forbidden'],
     handle({ caller, actor, recheck, query: { format, ...filters } }, services) {
-      const mayGoOn = async () => readingRoles(await recheck()).length > 0;
-      return exportLog(services, { actor, format, roles: readingRoles(caller), filters, mayGoOn });
+      const roles = readingRoles(caller);
+      const mayGoOn = async () => coversRoles(await recheck(), roles.map(onlyReading));
+      return exportLog(services, { actor, format, roles, filters, mayGoOn });
     },
   }),
   route({
