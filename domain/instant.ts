@@ -1,7 +1,14 @@
 const form = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 const daysIn = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** HT-74: an RFC 3339 time with an offset, as milliseconds since the epoch, truncated to the millisecond; null for anything else. */
+/** The years 0000 to 9999. What lies outside has more digits or a sign, so that it would not compare as text, and PostgreSQL does not read it. */
+const earliestInstant = Date.UTC(-1, 12);
+export const latestInstant = Date.UTC(9999, 12) - 1;
+
+/**
+ * HT-74: an RFC 3339 time with an offset, as milliseconds since the epoch, truncated to the millisecond; null for anything else. An offset that leads
+ * out of the years that can be written ends with them.
+ */
 export function parseInstant(text: string): number | null {
   const parts = form.exec(text);
   if (parts === null) return null;
@@ -21,7 +28,7 @@ export function parseInstant(text: string): number | null {
   const fraction = Math.floor(Number(`0${parts[7] ?? ''}`) * 1000);
   // Date.UTC reads the years 0 to 99 as 1900 to 1999.
   const whole = new Date(Date.UTC(2000, month - 1, day, hour, minute, second, fraction)).setUTCFullYear(year);
-  return whole - offsetMinutes * 60_000;
+  return Math.min(latestInstant, Math.max(earliestInstant, whole - offsetMinutes * 60_000));
 }
 
 /**

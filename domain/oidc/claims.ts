@@ -1,3 +1,4 @@
+import { latestInstant } from '../instant.js';
 import { isGroupName, isUserId } from '../selectors.js';
 
 /** `[auth.oidc]` as far as claims are checked by it. */
@@ -27,8 +28,6 @@ export type ClaimFault = 'issuer' | 'audience' | 'expired' | 'not_yet_valid' | '
 type Claims = Readonly<Record<string, unknown>>;
 
 const toleranceMs = 30_000;
-/** The end of the year 9999: nothing can show or store a later instant. */
-const latestMs = 253_402_300_799_999;
 /** Longer names and addresses are ignored. */
 const maxProfile = 256;
 
@@ -50,7 +49,7 @@ export function checkClaims(claims: Claims, rules: ClaimRules, now: number): Log
     mappedRoles: rules.roleMappings.filter(({ claim, value }) => isOrHas(claimAt(claims, claim), value)).map(({ role }) => role),
     displayName: profileText(claims.name),
     email: profileText(claims.email),
-    expiresAt: Math.min(Math.floor(exp * 1000), latestMs),
+    expiresAt: Math.min(Math.floor(exp * 1000), latestInstant),
   };
 }
 

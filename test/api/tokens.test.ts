@@ -51,6 +51,12 @@ describe('creating tokens (IM-22, IM-23, IM-70)', () => {
     await api.call('DELETE', `/api/tokens/${body.id}`, { token: mira });
   });
 
+  it('takes an end that its offset puts into the year 10000 as the end of 9999 (HT-74, IM-70)', async () => {
+    const { status, body } = await create(mira, { ...own, expires_at: '9999-12-31T23:59:59-05:00' });
+    expect([status, body.expires_at]).toEqual([201, '9999-12-31T23:59:59.999Z']);
+    await api.call('DELETE', `/api/tokens/${body.id}`, { token: mira });
+  });
+
   it('never widens: a narrow token makes only narrower ones (IM-21, IM-I2)', async () => {
     const narrow = (await create(mira, { ...own, scope_ceiling: { roles: ['approver'] } })).body;
     const child = (await create(narrow.token, own)).body;
