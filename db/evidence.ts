@@ -25,6 +25,12 @@ export function listEvidenceAttempts(db: Queryable, requestId: string): Promise<
   );
 }
 
+/** Whether a purge of the audit log may have reached what was written at this instant. */
+export async function isPurged(db: Queryable, at: number): Promise<boolean> {
+  const [row] = await db.query<{ before: string | null }>('select max(purged_before) as before from audit_purges');
+  return row?.before != null && at <= Date.parse(row.before);
+}
+
 /** All events of a request, in the order of the log. */
 export function listRequestEvents(db: Queryable, requestId: string): Promise<AuditEvent[]> {
   return db.query<AuditEvent>(

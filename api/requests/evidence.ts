@@ -1,19 +1,21 @@
 import { z } from 'zod';
 import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
-import { listRequestEvents } from '../../db/evidence.js';
+import { isPurged, listRequestEvents } from '../../db/evidence.js';
 import { readState } from '../../db/request-state.js';
 import { findShown } from '../../db/shown-request.js';
 import type { SealedEvent } from '../../domain/audit/event.js';
 import { notFound, refusal } from '../../domain/errors.js';
 import { evidenceFormat, evidenceText } from '../../domain/evidence/document.js';
 import type { Fault } from '../../domain/evidence/fault.js';
+import { isFirst } from '../../domain/evidence/path.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
 import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import { conflict } from '../../domain/request/guards.js';
 import { unseen } from '../../domain/request/refused.js';
 import { maySee } from '../../domain/request/relation.js';
+import type { StoredRequest } from '../../domain/request/types.js';
 import { sleep } from '../../lib/sleep.js';
 import type { Services } from '../context.js';
 import { hex, named } from '../http/fields.js';
@@ -54,6 +56,7 @@ export async function showEvidence(call: EvidenceCall, services: Services): Prom
     if (!can(call.caller, 'audit.read', found.request)) throw lacking(['audit.read'], found.request);
     await requireUnchanged(services, id);
     const events = await sealedEvents(call, services, id, found.now);
+    await requireKept(services, found.request, events);
     const text = await signed(
       await evidenceBody({ caller: call.caller, withText: call.query.text }, services, found, events),
       id,
@@ -71,6 +74,16 @@ async function requireUnchanged({ database }: Services, id: string): Promise<voi
   const found = await readState(database, id);
   if (found !== undefined && found.request.broken !== null)
     throw conflict('content_changed', 'the stored request was changed outside the gateway', 'verify the audit log');
+}
+
+/** A purge is no fault of the log. */
+async function requireKept({ database }: Services, request: StoredRequest, [first]: readonly SealedEvent[]): Promise<void> {
+  if ((first !== undefined && isFirst(first)) || !(await isPurged(database, request.createdAt))) return;
+  throw refusal(
+    'request.conflict',
+    'audit events of this request were purged',
+    'they are kept for retention.audit_ttl_days: get the evidence before',
+  );
 }
 
 /** The events of the request once all of them have their place. `now` is the database's, as are their instants. */

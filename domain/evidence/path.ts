@@ -77,6 +77,9 @@ export function followPath(events: readonly SealedEvent[]): { status: string; fa
   return { status: at.status, fault: null };
 }
 
+/** Whether the events of a request can begin with this one. */
+export const isFirst = (event: SealedEvent): boolean => move({ status: 'none', fence: 0 }, event) !== null;
+
 function move(at: At, event: SealedEvent): At | null {
   const candidates = isRequestEvent(event.event_type) ? steps[event.event_type] : [];
   const fence = Number(objectOf(event.metadata_json).fence);
