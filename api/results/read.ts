@@ -160,6 +160,7 @@ async function settledAnswer(
   }
   if (status !== 'executed' && status !== 'failed') return null;
   const answering = answeringExecution(request)?.id ?? null;
+  // By its id: another run may have begun since.
   const isRead = newest?.id === answering && newest?.finished_at != null;
   const execution = isRead ? newest : await findExecutionResult(services.database, request.id, answering);
   if (execution === undefined) throw noResultYet();

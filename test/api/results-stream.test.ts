@@ -127,6 +127,25 @@ describe('waiting for a result (RS-22 to RS-30)', () => {
     expect((await answer).body).toMatchObject({ execution_id: next.executionId, result_data: { rows: ['new'] } });
   });
 
+  it('answers the run that had ended when it looked, whatever has begun since (RS-20)', async () => {
+    const { id, executionId } = await calls.run(owner, {}, { success: true, result_data: '{"rows":["old"]}' });
+    const { database } = api.services;
+    const { query } = database;
+    database.query = (async (text: string, values: readonly unknown[]) => {
+      if (text.includes('left join results')) {
+        database.query = query;
+        await elsewhere.act(owner, id, 'resume');
+        await elsewhere.claimed(id);
+      }
+      return query(text, values);
+    }) as typeof query;
+    try {
+      expect((await calls.stream(owner, id)).body).toMatchObject({ execution_id: executionId, result_data: { rows: ['old'] } });
+    } finally {
+      database.query = query;
+    }
+  });
+
   it('is 204 when the time is up (RS-26)', async () => {
     const hasty = await api.another({ times: { resultWaitMs: 30 } });
     try {
