@@ -80,10 +80,11 @@ export async function insertToken(tx: Transaction, token: NewToken): Promise<voi
   );
 }
 
-/** Returns when the token was revoked; undefined if it was revoked before. */
+/** Returns when the token was revoked; undefined if it was revoked before, itself or with the token that its session was made from. */
 export async function revokeToken(tx: Transaction, id: string): Promise<number | undefined> {
   const [row] = await tx.query<{ revokedAt: number; subjectId: string }>(
     `update tokens set revoked_at = clock_timestamp() where id = $1 and revoked_at is null
+       and not exists (select from tokens p where p.id = tokens.parent_id and p.revoked_at is not null)
      returning revoked_at as "revokedAt", subject_id as "subjectId"`,
     [id],
   );

@@ -101,7 +101,11 @@ describe('the session of a browser', () => {
     await api.call('DELETE', `/api/tokens/${parent.id}`, { token: rita });
     expect((await get(cookie)).body).toEqual({ error: 'invalid token', code: 'auth.invalid_token', hint: null });
     const { tokens } = (await api.call('GET', '/api/tokens', { token: rita })).body;
-    expect(tokens.find((token: { id: string }) => token.id === id).status).toBe('revoked');
+    const ended = tokens.find((token: { id: string }) => token.id === id);
+    expect(ended.status).toBe('revoked');
+    const again = await api.call('DELETE', `/api/tokens/${id}`, { token: api.tokens.admin });
+    expect([again.status, again.body.revoked_at]).toEqual([200, ended.revoked_at]);
+    expect(await events('token.revoked', id)).toEqual([]);
     await api.services.database.query('delete from tokens where id = $1', [parent.id]);
     expect(await api.services.database.query('select 1 from tokens where id = $1', [id])).toEqual([]);
   });
