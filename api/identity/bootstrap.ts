@@ -5,7 +5,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import { bootstrapHashes, hasNoIdentities, lockBootstrap } from '../../db/bootstrap.js';
 import type { Database, Transaction } from '../../db/client.js';
 import { insertToken, type NewToken, revokeProvisioned, scopeProvisioned } from '../../db/tokens.js';
-import { insertUser } from '../../db/users.js';
+import { findUser, insertUser } from '../../db/users.js';
 import { systemActor } from '../../domain/audit/draft.js';
 import { systemGrant } from '../../domain/four-eyes.js';
 import { type BootstrapFiles, bootstrapFiles, tokenFiles } from './bootstrap-files.js';
@@ -27,7 +27,7 @@ export async function bootstrap({ database, config, force, warn }: BootstrapOpti
   await database.transaction(async (tx) => {
     await lockBootstrap(tx);
     await files.finish(await bootstrapHashes(tx));
-    if (force) return makeAnew(tx, files, config.agents);
+    if (force) return makeAnew(tx, files, config.agents, warn);
     if (await hasNoIdentities(tx)) return makeFirst(tx, files, config);
     await files.check();
     await scopeBootstrapToken(tx, config.agents.defaultScopes, warn);
@@ -73,7 +73,12 @@ async function scopeBootstrapToken(tx: Transaction, scopes: readonly string[], w
     warn(`the bootstrap agent token had no scopes; from now on it serves ${scopes.join(', ')} (agents.default_scopes)`);
 }
 
-async function makeAnew(tx: Transaction, files: BootstrapFiles, agents: Config['agents']): Promise<void> {
+async function makeAnew(
+  tx: Transaction,
+  files: BootstrapFiles,
+  agents: Config['agents'],
+  warn: BootstrapOptions['warn'],
+): Promise<void> {
   const revoked = await revokeProvisioned(tx, 'bootstrap', null);
   await insertAuditEvents(
     tx,
@@ -81,6 +86,9 @@ async function makeAnew(tx: Transaction, files: BootstrapFiles, agents: Config['
   );
   if (await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }, systemGrant))
     await insertAuditEvents(tx, userCreated(systemActor, { id: 'admin', source: 'bootstrap', roles: adminRoles, groups: [] }));
+  const status = (await findUser(tx, 'admin'))?.status;
+  if (status !== 'active')
+    warn(`the user admin is ${status}: the new ${tokenFiles.admin} and ${tokenFiles.requester} are refused`);
   await makeTokens(tx, files, { admin: newApiToken(), requester: newApiToken(), agent: newApiToken() }, agents);
 }
 

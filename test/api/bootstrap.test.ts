@@ -117,6 +117,15 @@ describe('--force-bootstrap (IM-58)', () => {
   });
 });
 
+describe('--force-bootstrap for a user admin who is not active (IM-58)', () => {
+  it.each(['suspended', 'deleted'])('says that the tokens of one who is %s are refused', async (status) => {
+    await start();
+    await database.query(`update users set status = $1 where id = 'admin'`, [status]);
+    await start({ force: true });
+    expect(warnings).toEqual([`the user admin is ${status}: the new admin-token and requester-token are refused`]);
+  });
+});
+
 describe('the scopes of the agent token (HD-10)', () => {
   const scopes = async () =>
     (
