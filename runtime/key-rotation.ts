@@ -1,6 +1,7 @@
 import { approvalMacs } from '../crypto/approval-macs.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
+import { violates } from '../db/errors.js';
 import { findSecretKey } from '../db/secret-key.js';
 import {
   activateDueKeys,
@@ -53,7 +54,7 @@ export async function rotateKeys(work: KeyWork, rotation: Rotation): Promise<str
       throw new StartError(
         `key ${published.keyId} is published already and takes over at ${instant(published)}; revoke it first, or rotate --now`,
       );
-    const keyId = published?.keyId ?? (await publish(tx, rows, sealedKey(purpose, secretKey, seed), overlapSecs));
+    const keyId = published?.keyId ?? (await publish(tx, sealedKey(purpose, secretKey, seed), overlapSecs));
     if (now) {
       await hastenNextKey(tx, purpose, overlapSecs);
       await stepKeys(tx);
@@ -93,9 +94,11 @@ export async function stepKeys(tx: Transaction): Promise<void> {
   ]);
 }
 
-async function publish(tx: Transaction, rows: readonly SigningKeyRow[], key: NewKey, overlapSecs: number): Promise<string> {
-  if (rows.some(({ keyId }) => keyId === key.keyId)) throw new StartError(`key ${key.keyId} already exists`);
-  await insertNextKey(tx, key, aheadSecs, overlapSecs);
+async function publish(tx: Transaction, key: NewKey, overlapSecs: number): Promise<string> {
+  await insertNextKey(tx, key, aheadSecs, overlapSecs).catch((error: unknown) => {
+    // Of either purpose: a key that signs for both could sign a text of one as if it were of the other.
+    throw violates(error, 'signing_keys_pkey') ? new StartError(`key ${key.keyId} already exists`) : error;
+  });
   await insertAuditEvents(tx, [keyEvent('created', key.purpose, key.keyId)]);
   return key.keyId;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import type { Database } from '../../db/client.js';
-import { listAllKeys, listUsableKeys } from '../../db/signing-keys.js';
+import { type KeyPurpose, listAllKeys, listUsableKeys } from '../../db/signing-keys.js';
 import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
 import { openKeyRing } from '../../runtime/signing-keys.js';
 import { createKeyKeeper } from '../../worker/key-keeper.js';
@@ -35,14 +35,14 @@ const eventsOf = async (keyId: string | undefined) =>
   ).map(({ type }) => type.replace('signing_key.', ''));
 
 /** Runs `svc server keys` against the database; what it printed, and its exit code. */
-async function keys(command: KeyCommand, secret = '5e'.repeat(32)) {
+async function keys(command: KeyCommand, secret = '5e'.repeat(32), of: KeyPurpose = purpose) {
   const folder = await temporaryFolder();
   const config = join(folder, 'server.toml');
   await writeFile(join(folder, 'key'), secret, { mode: 0o600 });
   await writeFile(config, `state_dir = "."\n[database]\nurl = "${stored.url}"\n[security]\nsecret_key_file = "key"`);
   const lines: string[] = [];
   const say = { out: (line: string) => void lines.push(line), err: (line: string) => void lines.push(line) };
-  return { code: await runKeys({ config, purpose, command }, say), text: lines.join('\n') };
+  return { code: await runKeys({ config, purpose: of, command }, say), text: lines.join('\n') };
 }
 
 const rotate = (now = false, overlapSecs = 3600) => keys({ verb: 'rotate', overlapSecs, now });
@@ -145,6 +145,18 @@ describe('svc server keys (ET-25, ET-26)', () => {
     expect(told[1]?.text).toBe('key 65b60673d6ed884b already exists');
     expect(told[2]?.text).toMatch(/64 hex characters/);
     expect(told.map(({ text }) => text).join()).not.toMatch(/0102030405|secret-looking/);
+  });
+
+  it('import refuses a seed that is a key of the other purpose already (ET-15)', async () => {
+    await ring();
+    await openKeyRing({ database, purpose: 'audit', secretKey });
+    const file = join(await temporaryFolder(), 'seed');
+    await writeFile(file, '07'.repeat(32), { mode: 0o600 });
+    expect((await keys({ verb: 'import', file })).code).toBe(0);
+    expect(await keys({ verb: 'import', file }, undefined, 'audit')).toEqual({
+      code: 1,
+      text: expect.stringMatching(/^key [0-9a-f]{16} already exists$/),
+    });
   });
 
   it('change nothing with another secret key, or before a server was ever started', async () => {
