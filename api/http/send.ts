@@ -64,18 +64,24 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
     if (body.isImmutable) ctx.set('Cache-Control', 'private, max-age=31536000, immutable');
     ctx.body =
       typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);
-  } else if (body.kind === 'json') sendJson(ctx, body.chunks);
-  else if (body.kind === 'stream') {
+  } else if (body.kind === 'json') {
+    sendJson(ctx, body.chunks, (error) => breakOff(ctx, services, error));
+  } else if (body.kind === 'stream') {
     ctx.set('Content-Type', body.contentType);
     // What was made must leave at once, and a broken stream must not look complete.
     ctx.compress = false;
-    const failed = (error: unknown) =>
-      services.log.warn({ call_id: (ctx.state as Trace).callId, error: String(error) }, 'answer broken off');
+    const stalled = () => ctx.res.destroy();
     ctx.body = Readable.from(
-      untilStalled(body.parts, stallMs, () => ctx.res.destroy(), failed),
+      untilStalled(body.parts, stallMs, stalled, (error) => breakOff(ctx, services, error)),
       { objectMode: false },
     );
   }
+}
+
+/** The answer has begun, so that nothing else tells the caller that it is not complete. A compressed one would go on waiting for its end. */
+function breakOff(ctx: Koa.Context, { log }: Pick<Services, 'log'>, error: unknown): void {
+  log.warn({ call_id: (ctx.state as Trace).callId, error: String(error) }, 'answer broken off');
+  ctx.res.destroy();
 }
 
 /**
@@ -89,7 +95,7 @@ function breakWhenStalled({ res, req: { socket } }: Koa.Context, stallMs: number
   });
 }
 
-function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
+function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[], onFailure: (error: unknown) => void = () => {}): void {
   ctx.set('Content-Type', 'application/json; charset=utf-8');
   const [first] = chunks;
   if (chunks.length === 1 && typeof first === 'string') {
@@ -102,7 +108,7 @@ function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
   ctx.body =
     length <= joinUpToBytes && held.length === parts.length
       ? Buffer.concat(held)
-      : Readable.from(inOrder(parts), { objectMode: false });
+      : Readable.from(inOrder(parts, onFailure), { objectMode: false });
   ctx.length = length;
 }
 
@@ -110,28 +116,34 @@ function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
 async function* untilStalled(
   parts: AsyncIterable<string | Uint8Array>,
   stallMs: number,
-  breakOff: () => void,
+  onStall: () => void,
   onFailure: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   let stalled: NodeJS.Timeout | undefined;
   try {
     for await (const part of parts) {
-      stalled = setTimeout(breakOff, stallMs);
+      stalled = setTimeout(onStall, stallMs);
       yield typeof part === 'string' ? new TextEncoder().encode(part) : part;
       clearTimeout(stalled);
     }
   } catch (error) {
     onFailure(error);
-    breakOff();
   } finally {
     clearTimeout(stalled);
   }
 }
 
-async function* inOrder(parts: readonly Exclude<JsonChunk, string>[]): AsyncGenerator<Uint8Array> {
-  for (const part of parts) {
-    if (part instanceof Uint8Array) yield part;
-    else yield* part.read();
+async function* inOrder(
+  parts: readonly Exclude<JsonChunk, string>[],
+  onFailure: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (const part of parts) {
+      if (part instanceof Uint8Array) yield part;
+      else yield* part.read();
+    }
+  } catch (error) {
+    onFailure(error);
   }
 }
 

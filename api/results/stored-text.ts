@@ -15,9 +15,9 @@ type Recorded = Pick<ExecutionResult, 'id' | 'backend' | 'object_key' | 'data' |
 export async function storedText(services: Services, recorded: Recorded): Promise<JsonChunk> {
   const { held, stringBytes } = await check(services, recorded);
   if (recorded.valid_json === true)
-    return held ?? { bytes: recorded.content_length ?? 0, read: () => pieces(services, recorded) };
+    return held ?? { bytes: recorded.content_length ?? 0, read: () => allPieces(services, recorded) };
   if (held !== null) return JSON.stringify(Buffer.from(held).toString());
-  return { bytes: stringBytes, read: () => asJsonString(pieces(services, recorded)) };
+  return { bytes: stringBytes, read: () => asJsonString(allPieces(services, recorded)) };
 }
 
 /** The first bytes of the stored text, which is compared whole, as for every other reader (RS-36). */
@@ -26,7 +26,7 @@ export async function storedStart(services: Services, recorded: Recorded, limitB
   if (held !== null) return held.subarray(0, limitBytes);
   const parts: Uint8Array[] = [];
   let read = 0;
-  for await (const piece of pieces(services, recorded)) {
+  for await (const piece of allPieces(services, recorded)) {
     parts.push(piece);
     read += piece.length;
     if (read >= limitBytes) break;
@@ -72,6 +72,16 @@ async function* pieces({ results }: Services, { backend, object_key: key, data }
   if (data !== null) yield data;
   const found = key === null || backend !== results.backend ? null : await results.read(key);
   if (found !== null) yield* found;
+}
+
+/** The same, for sending what was compared before. Breaks off if the object was removed since: a part must not look like the whole. */
+async function* allPieces(services: Services, recorded: Recorded): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const piece of pieces(services, recorded)) {
+    read += piece.length;
+    yield piece;
+  }
+  if (read !== recorded.content_length) throw missing(recorded);
 }
 
 async function* asJsonString(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -41,3 +41,31 @@ describe('the results of a user who goes', () => {
     expect((await calls.content(owner, id)).status).toBe(401);
   });
 });
+
+describe('a large result that is removed while it is sent', () => {
+  it.each([
+    ['JSON', `{"rows":["${'x'.repeat(2 * 1024 * 1024)}"]}`],
+    ['no JSON', 'x'.repeat(2 * 1024 * 1024)],
+  ])('breaks the connection off: nobody takes a part of %s for the whole, or waits for the rest (RS-36)', async (what, rows) => {
+    const owner = await api.createUser(`late-${what.replace(' ', '-')}`, { roles: ['requester'] });
+    const { id } = await calls.run(owner, {}, { success: true, result_data: rows });
+    const { results } = api.services;
+    const { read } = results;
+    let reads = 0;
+    results.read = async (key) => {
+      reads += 1;
+      return reads === 1 ? read(key) : null;
+    };
+    try {
+      for (const encoding of ['gzip', 'identity']) {
+        reads = 0;
+        const headers = { 'accept-encoding': encoding };
+        const answer = api.call('GET', `/api/requests/${id}/result/content`, { token: owner, headers });
+        await expect(answer).rejects.toThrow();
+        expect(reads).toBe(2);
+      }
+    } finally {
+      results.read = read;
+    }
+  });
+});
