@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config/types.js';
+import { outsideDatabaseWork } from '../../db/call-limit.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
 import { refuseCredential } from '../../runtime/authentication.js';
 import { cookieOf } from '../../runtime/credential.js';
@@ -38,7 +39,8 @@ export async function startLogin(
   const form = cookieFormOf(request, current);
   if (form === null) return failed(400, 'Signing in needs https.');
   try {
-    const { address, sealed } = await codeLogin.begin(client, redirectUri(request, current), consolePath(call.query.return_to));
+    const begin = () => codeLogin.begin(client, redirectUri(request, current), consolePath(call.query.return_to));
+    const { address, sealed } = await outsideDatabaseWork(begin);
     return empty(302, { Location: address, ...setCookie(loginCookieOf(form), sealed, loginSecs) });
   } catch (error) {
     return failedBy(error, log);
@@ -54,7 +56,7 @@ export async function finishLogin(call: OidcCall<undefined>, services: Services)
   if (form === null) return failed(400, 'Signing in needs https.');
   try {
     const sealed = cookieOf(request, loginCookieOf(form).name)?.text ?? null;
-    const { idToken, returnTo } = await codeLogin.finish(client, sealed, searchOf(request));
+    const { idToken, returnTo } = await outsideDatabaseWork(() => codeLogin.finish(client, sealed, searchOf(request)));
     const who = await call.authenticate(idToken);
     const session = await database.transaction((tx) => openSession(tx, who.actor, sourceOf(who), config().console.sessionSecs));
     return empty(302, { Location: returnTo, 'Set-Cookie': [...cookies(form, session)] });

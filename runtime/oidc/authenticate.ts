@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config, OidcConfig } from '../../config/types.js';
+import { outsideDatabaseWork } from '../../db/call-limit.js';
 import type { Database } from '../../db/client.js';
 import { checkClaims, type Login } from '../../domain/oidc/claims.js';
 import { jwtCaller } from '../../domain/stored-caller.js';
@@ -36,7 +37,9 @@ export function createAuthenticateJwt({ database, config, log }: JwtServices): A
     if (auth.oidc === null || !limits.oidc)
       return refusedAs('auth.oidc_not_configured', 'OIDC not configured', 'oidc_not_configured');
     try {
-      const claims = await verifiedClaims(token, keySetOf(auth.oidc));
+      const keySet = keySetOf(auth.oidc);
+      // The keys may have to be fetched, which is no work of the database.
+      const claims = await outsideDatabaseWork(() => verifiedClaims(token, keySet));
       if (typeof claims === 'string') return stranger('auth.oidc_failed', `jwt_${claims}`);
       const login = checkClaims(claims, auth.oidc, Date.now());
       if (typeof login === 'string') return stranger('auth.oidc_failed', `jwt_${login}`);

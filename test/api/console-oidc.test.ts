@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { consolePath } from '../../api/console/oidc.js';
+import { sleep } from '../../lib/sleep.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { oidcToml } from '../support/oidc.js';
 import { type RealProvider, startRealProvider } from '../support/real-provider.js';
@@ -63,6 +64,21 @@ describe('signing in at the identity provider (CO-14)', () => {
     ]);
     const me = await get('/api/me', firstCookie(answer));
     expect(me.body).toMatchObject({ subject_id: 'paula', source: 'oidc', groups: ['dba-team'], token: { name: 'console' } });
+  });
+
+  it('may take the provider longer than the database may take', async () => {
+    const { cookie, path } = await visited('paula');
+    const { codeLogin } = api.services;
+    const { finish } = codeLogin;
+    codeLogin.finish = async (...args) => {
+      await sleep(4200);
+      return finish(...args);
+    };
+    try {
+      expect((await get(path, cookie)).status).toBe(302);
+    } finally {
+      codeLogin.finish = finish;
+    }
   });
 
   it('may come back to another server', async () => {

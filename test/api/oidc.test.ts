@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { type FakeProvider, goodClaims, type Key, makeKey, oidcToml, startFakeProvider } from '../support/oidc.js';
@@ -320,6 +322,17 @@ describe('the keys of the provider (IM-32)', () => {
     await silent.close();
     expect((await waits).body).toMatchObject({ code: 'service.unavailable', error: 'identity provider unreachable' });
     await own.close();
+  });
+
+  it('may take longer than the database may, within their own ten seconds', async () => {
+    const slow = createServer((_, response) => setTimeout(() => response.end(JSON.stringify({ keys: [key.jwk] })), 4500));
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/keys`;
+    const { own, get } = await another(oidcToml(issuer, `jwks_uri = "${address}"\n`));
+    const answer = await get(await key.sign(claims()));
+    expect([answer.status, answer.body.subject_id]).toEqual([200, subject]);
+    await own.close();
+    slow.close();
   });
 
   it('of one id: the one that fits the algorithm counts, and two that fit are none', async () => {
