@@ -25,7 +25,7 @@ export interface Creation {
   claimed: ClaimOfNew | null;
 }
 
-/** The claim of a request that is written together with its creation (AG-83). */
+/** The claim of a request that is written together with its creation (AG-80). */
 export interface ClaimOfNew {
   written: Written & { claim: NewClaim };
   claimant: ClaimantOfNew;
