@@ -1,4 +1,5 @@
 import type { Vouched } from '../../db/client.js';
+import type { Notifications } from '../../db/notifications.js';
 import { isUuid } from '../../lib/uuid.js';
 
 /** A handler's first read, by the id in the path, sent before the caller is authenticated. */
@@ -7,11 +8,14 @@ export interface Ahead {
   send(db: Vouched): Promise<void>;
   /** Null once it was taken, if it was not sent, or if it is too old. */
   take(): Promise<unknown> | null;
+  /** Whether a topic of the read was notified since it was sent. Whoever waits only from now on does not hear of it. */
+  isOvertaken(): boolean;
+  close(): void;
 }
 
 /** The first read of a route's handler. */
 export interface ReadAhead {
-  of(id: string | null | undefined): Ahead;
+  of(id: string | null | undefined, notifications: Pick<Notifications, 'subscribe'>): Ahead;
 }
 
 /** How long the body of a call may take before the handler reads again. */
@@ -19,23 +23,37 @@ const freshMs = 100;
 
 /**
  * A read that shares the credential's round trip. It must have no side effects, because the caller may yet be refused. `take` returns the result
- * once, while it is fresh; otherwise, or if the call did not come by HTTP, it reads now.
+ * once, while it is fresh; otherwise, or if the call did not come by HTTP, it reads now. Of a call that may wait, `topic` names what is then waited for.
  */
 export function readAhead<T>(
   read: (db: Vouched, id: string) => Promise<T>,
+  topic?: (id: string) => string,
 ): ReadAhead & { take(call: { ahead?: Ahead | null }, db: Vouched, id: string): Promise<T> } {
   return {
-    of: (id) => sendable(id, read),
+    of: (id, notifications) =>
+      sendable(id, read, (heard) => (topic === undefined ? () => {} : notifications.subscribe(topic(id ?? ''), heard))),
     take: (call, db, id) => (call.ahead?.take() as Promise<T> | null | undefined) ?? read(db, id),
   };
 }
 
-function sendable(id: string | null | undefined, read: (db: Vouched, id: string) => Promise<unknown>): Ahead {
-  if (id == null || !isUuid(id)) return { send: async () => {}, take: () => null };
+function sendable(
+  id: string | null | undefined,
+  read: (db: Vouched, id: string) => Promise<unknown>,
+  listen: (heard: () => void) => () => void,
+): Ahead {
+  if (id == null || !isUuid(id)) return { send: async () => {}, take: () => null, isOvertaken: () => false, close: () => {} };
   const sent = along((db) => read(db, id));
   let until = 0;
+  let overtaken = false;
+  let close = () => {};
   return {
+    isOvertaken: () => overtaken,
+    close: () => close(),
     send: (db) => {
+      close();
+      close = listen(() => {
+        overtaken = true;
+      });
       until = performance.now() + freshMs;
       return sent.send(db);
     },

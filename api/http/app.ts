@@ -4,8 +4,9 @@ import { limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
 import { GatewayError, invalid, refusal } from '../../domain/errors.js';
 import type { Authenticate } from '../../runtime/authentication.js';
 import { httpStatus } from '../../runtime/http-errors.js';
-import type { Services } from '../context.js';
+import type { Generation, Services } from '../context.js';
 import { admit, senderOf } from './admission.js';
+import type { Ahead } from './ahead.js';
 import { recordedCall } from './call-spans.js';
 import { withDeclaredChannel } from './channel.js';
 import { perform } from './perform.js';
@@ -73,19 +74,36 @@ async function answer(ctx: Koa.Context, options: AppOptions, router: Router): Pr
 
 /** Steps HT-1 to HT-8; `perform` does the rest. */
 async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): Promise<Reply> {
-  const { services, authenticate } = options;
-  const trace = ctx.state as Trace;
   if (ctx.req.rawHeaders.length > 2 * maxHeaders) throw new HeadersTooLarge(maxHeaders);
+  const { services } = options;
   const { path, search } = splitTarget(ctx.req.url ?? '/');
   const segments = splitPath(path);
   const generation = services.generation();
   const match = router.find(ctx.method, segments);
   if (match.kind === 'route') ctx.set(match.route.headersFor?.(services, ctx.req) ?? {});
+  const ahead = match.kind === 'route' ? (match.route.readsAhead?.of(match.params.id, services.notifications) ?? null) : null;
+  const asked = { segments, search, generation, match, ahead };
+  return performMatch(ctx, options, asked).finally(() => ahead?.close());
+}
+
+interface Asked {
+  segments: readonly (string | null)[];
+  search: string;
+  generation: Generation;
+  match: Match;
+  ahead: Ahead | null;
+}
+
+async function performMatch(
+  ctx: Koa.Context,
+  { services, authenticate }: AppOptions,
+  { segments, search, generation, match, ahead }: Asked,
+): Promise<Reply> {
+  const trace = ctx.state as Trace;
   const sender = senderOf(ctx, services, segments);
   const startedAt = performance.now();
   const limited = match.kind !== 'route' || match.route.unlimited !== true;
   const open = isOpen(match, services);
-  const ahead = match.kind === 'route' ? (match.route.readsAhead?.of(match.params.id) ?? null) : null;
   const admission = { generation, segments, limited, open, ahead };
   const who = await limitDatabaseWork(databaseWorkMs, () => admit(authenticate, sender, admission)).catch((error: unknown) => {
     if (sender.credential?.isCookie) ctx.set(forgetCookie(ctx, services, error));

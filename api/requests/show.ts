@@ -26,7 +26,7 @@ import { shown } from './shown-schema.js';
 
 type ShowCall = Call<{ id: string }, { wait: number; seen?: Status | undefined }, undefined>;
 
-export const shownAhead = readAhead(findShown);
+export const shownAhead = readAhead(findShown, topic.request);
 
 /** `GET /api/requests/{id}`: answers immediately, or with `wait` once the status differs from `seen` or the first read (requests.md section 5). */
 export async function showRequest(call: ShowCall, services: Services) {

@@ -21,7 +21,7 @@ import { storedText } from './stored-text.js';
 
 type ReadCall<Q> = Call<{ id: string }, Q, undefined>;
 
-export const requestAhead = readAhead((db, id) => findState(db, id));
+export const requestAhead = readAhead((db, id) => findState(db, id), topic.outcome);
 
 /** RS-3: 404 if unknown, 403 without access, both before anything that depends on the request's state. */
 function readableOf(

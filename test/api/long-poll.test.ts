@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { readAhead } from '../../api/http/ahead.js';
 import { longPoll } from '../../api/http/long-poll.js';
 import { answerWithin, outsideDatabaseWork } from '../../db/call-limit.js';
 import { topic } from '../../db/notifications.js';
@@ -185,6 +187,24 @@ describe('a long poll (section 8 of the HTTP rules)', () => {
     const { call, services, listeners } = bench();
     const look = () => Promise.reject(new Error('database'));
     await expect(longPoll(call, services, { topics: ['a'], ms: long }, look)).rejects.toThrow('database');
+    expect(listeners()).toBe(0);
+  });
+
+  it('hears what was told after its first read was sent, before the wait began', async () => {
+    const { services, call, wake, listeners } = bench();
+    const id = randomUUID();
+    const stored = ['running', 'executed'];
+    const reads = readAhead(async () => stored.shift(), topic.outcome);
+    const ahead = reads.of(id, services.notifications);
+    await ahead.send({} as never);
+    wake(topic.outcome(id));
+    const options = { topics: [topic.outcome(id)], ms: 1000 };
+    const look = async () => {
+      const status = await reads.take({ ahead }, {} as never, id);
+      return status === 'running' ? null : status;
+    };
+    expect(await longPoll({ ...call, ahead }, services, options, look)).toBe('executed');
+    ahead.close();
     expect(listeners()).toBe(0);
   });
 });

@@ -64,7 +64,10 @@ describe('what a handler reads first travels with the credential', () => {
   });
 
   it('and is 503 when the connection breaks between the two, which nobody gets again (HT-112)', async () => {
-    const ended = readAhead((db) => db.query('select pg_terminate_backend(pg_backend_pid())')).of(randomUUID());
+    const ended = readAhead((db) => db.query('select pg_terminate_backend(pg_backend_pid())')).of(
+      randomUUID(),
+      api.services.notifications,
+    );
     const { database } = api.services;
     expect(
       await database.together(async (db) => {
