@@ -9,11 +9,16 @@ export function isInCompound(tokens: readonly MysqlToken[], first: number): (at:
   let depth = 0;
   return (at) => {
     const word = upper(tokens, at);
-    if (word === 'END') depth = Math.max(0, depth - 1);
+    // MariaDB's FOR loop, whose beginning looks like many other uses of FOR, is not counted at either end.
+    if (word === 'END') depth = endsLoop(tokens, at + 1) ? depth : Math.max(0, depth - 1);
     else if (opens(tokens, at, word)) depth += 1;
     return depth > 0;
   };
 }
+
+/** `END FOR`; in `CASE … END FOR UPDATE` the END is that of the CASE. */
+const endsLoop = (tokens: readonly MysqlToken[], at: number): boolean =>
+  upper(tokens, at) === 'FOR' && !/^(UPDATE|SHARE)$/.test(upper(tokens, at + 1));
 
 const upper = (tokens: readonly MysqlToken[], at: number): string => {
   const token = tokens[at];
@@ -36,14 +41,22 @@ function behindDefiner(tokens: readonly MysqlToken[], at: number): number {
   return next === '@' || next === '(' ? at + 3 : at + 1;
 }
 
-/** Whether the word opens a block that an END closes. IF and REPEAT are also functions, and IF is part of IF EXISTS. */
+/** Whether the word opens a block that an END closes. IF and REPEAT are also functions, and IF EXISTS before a name is part of a statement. */
 function opens(tokens: readonly MysqlToken[], at: number, word: string): boolean {
   if (upper(tokens, at - 1) === 'END') return false;
   if (word === 'BEGIN' || word === 'CASE' || word === 'LOOP' || word === 'WHILE') return true;
   if (word !== 'IF' && word !== 'REPEAT') return false;
   const next = upper(tokens, at + 1);
-  if (next === 'EXISTS' || (next === 'NOT' && upper(tokens, at + 2) === 'EXISTS')) return false;
+  const exists = next === 'NOT' ? at + 2 : at + 1;
+  if (upper(tokens, exists) === 'EXISTS') return beginsQuery(tokens, exists + 1);
   return next !== '(' || !isCall(tokens, at + 1);
+}
+
+/** Whether a query in parentheses begins here; `ADD COLUMN IF NOT EXISTS (a int)` has a list there. */
+function beginsQuery(tokens: readonly MysqlToken[], open: number): boolean {
+  let at = open;
+  while (upper(tokens, at) === '(') at += 1;
+  return at > open && queries.has(upper(tokens, at));
 }
 
 /** A call of IF or REPEAT has a comma between its parentheses. */
@@ -59,4 +72,5 @@ function isCall(tokens: readonly MysqlToken[], open: number): boolean {
   return false;
 }
 
+const queries = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const routines = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT']);

@@ -131,4 +131,5 @@ const ascii = /^[\x00-\x7f]*$/;
 const wordPattern = /[\w$\x80-\ud7ff\ue000-\uffff]+/y;
 const numberPattern = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 const numeric = /^(0x[0-9a-f]+|0b[01]+)$/;
-const signs = '(),;.@=<>!+-*/%^&|~';
+/** A colon stands behind the label of a block; `cutStatements` refuses it, for only bodies have one. */
+const signs = '(),;:.@=<>!+-*/%^&|~';

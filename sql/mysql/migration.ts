@@ -5,6 +5,7 @@ import { beginsRoutine, isInCompound } from './compound.js';
 import { lexMysql, type MysqlToken } from './lexer.js';
 import { reviewedMysql } from './migration-review.js';
 import { reservedDatabaseIn, reservedInTokens } from './reserved-table.js';
+import { labelOutside } from './statement.js';
 
 /** AP-22 for MySQL and MariaDB, at token level. Bodies of procedures, functions, triggers and events stay whole. */
 export const cutMysqlMigration =
@@ -17,8 +18,10 @@ export const cutMysqlMigration =
     for (const tokens of cut(lexed.tokens)) {
       const refused = refusedWords(tokens) ?? refusedName(tokens, names);
       if (refused !== null) return refused;
+      const isCode = beginsRoutine(tokens, 0);
+      if (!isCode && tokens.some(({ upper }) => upper === ':')) return { unparsed: labelOutside };
       const text = sql.slice(tokens[0]!.start, tokens.at(-1)!.end);
-      note?.(reviewedMysql(tokens, beginsRoutine(tokens, 0)), lineAt(tokens[0]!.start));
+      note?.(reviewedMysql(tokens, isCode), lineAt(tokens[0]!.start));
       statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper), mayCommit: tokens[0]!.upper === 'CALL' });
     }
     return statements;

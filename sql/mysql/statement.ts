@@ -57,6 +57,7 @@ function pairUp(tokens: readonly MysqlToken[]): MysqlStatement | string {
   const open: number[] = [];
   let repeated = 0;
   for (const [at, { upper }] of tokens.entries()) {
+    if (upper === ':') return labelOutside;
     if (upper === ')') {
       const opening = open.pop();
       if (opening === undefined) return 'a parenthesis is closed that was not opened';
@@ -69,6 +70,8 @@ function pairUp(tokens: readonly MysqlToken[]): MysqlStatement | string {
   }
   return open.length === 0 ? { tokens, depths, closing } : 'an open parenthesis';
 }
+
+export const labelOutside = 'a character that does not belong here: ":"';
 
 /** Operators that the server nests when they are repeated. */
 const nesting = new Set(['NOT', '!', '~', '-', '+']);
