@@ -46,8 +46,8 @@ type Limit = (value: MysqlToken) => string | null;
 const anything: Limit = () => null;
 
 function limitCharset(value: MysqlToken | undefined): string | null {
-  const plain = /^(?:(default|utf8|utf8mb3|utf8mb4)|(['"])(utf8|utf8mb3|utf8mb4)\2)$/i.test(value?.text ?? '');
-  return plain ? null : 'the character set must be utf8, utf8mb3, utf8mb4 or DEFAULT';
+  const plain = /^(['"]?)(utf8|utf8mb3|utf8mb4)\1$/i.test(value?.text ?? '');
+  return plain ? null : 'the character set must be utf8, utf8mb3 or utf8mb4';
 }
 
 /** The server compares mode names without case and accents, so only plain letters are accepted. */

@@ -20,7 +20,7 @@ export interface MysqlColumn {
 /** A connection of the library, with the internals that sessions use. */
 export interface MysqlClient extends EventEmitter {
   stream: Socket;
-  config: object;
+  config: { charsetNumber: number };
   packetParser: { execute(chunk: Buffer): void };
   format(text: string, values: readonly string[]): string;
   addCommand(command: EventEmitter): void;
@@ -61,6 +61,7 @@ export async function connectMysql(address: MysqlAddress, maxRowBytes: number, c
       undefined,
       client.config,
     );
+  keepEncoding(client);
   limitRows(client, maxRowBytes);
   await new Promise<void>((resolve, reject) => {
     client.once('connect', () => resolve());
@@ -71,6 +72,15 @@ export async function connectMysql(address: MysqlAddress, maxRowBytes: number, c
 
 interface LibraryParts {
   createQuery(options: object, values: undefined, done: undefined, config: object): EventEmitter;
+}
+
+/**
+ * The library encodes a text in the character set that the session tells to have changed to. In one of a byte per letter other letters then become
+ * quotes; the bytes that were approved are UTF-8.
+ */
+function keepEncoding(client: MysqlClient): void {
+  const { charsetNumber } = client.config;
+  Object.defineProperty(client.config, 'charsetNumber', { get: () => charsetNumber, set: () => {} });
 }
 
 function limitRows(client: MysqlClient, maxRowBytes: number): void {

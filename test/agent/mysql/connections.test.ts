@@ -37,6 +37,14 @@ describe.skipIf(server === null)('connections to MySQL', () => {
     await session.release();
   });
 
+  it('AP-21: a text is sent as UTF-8 whatever character set the session has', async () => {
+    const session = (await pool.acquire())!;
+    await session.run('set names latin1');
+    // In one byte per letter, ħ (U+0127) would be a quote.
+    expect(await session.query(`select 'ħ', hex('ħ, 1, ħ')`)).toEqual([['ħ', 'C4A72C20312C20C4A7']]);
+    await session.release();
+  });
+
   it('AP-84, AP-I6: one that is used again has nothing of the job before it', async () => {
     const first = (await pool.acquire())!;
     for (const statement of [
