@@ -4,6 +4,7 @@ import type { ReservedNames } from '../reserved-table.js';
 import { beginsRoutine, isInCompound } from './compound.js';
 import { lexMysql, type MysqlToken } from './lexer.js';
 import { reviewedMysql } from './migration-review.js';
+import { settingOfReading } from './reading-settings.js';
 import { reservedDatabaseIn, reservedInTokens } from './reserved-table.js';
 import { labelOutside } from './statement.js';
 
@@ -59,7 +60,7 @@ function refusedWords(tokens: readonly MysqlToken[]): string | null {
   return first === 'SET' ? refusedSetting(tokens) : null;
 }
 
-/** SET TRANSACTION in any scope, SET ROLE, SET SESSION AUTHORIZATION, and the settings that decide when work is committed. */
+/** SET TRANSACTION in any scope, SET ROLE, SET SESSION AUTHORIZATION, and the settings that decide when work is committed or how text is read. */
 function refusedSetting(tokens: readonly MysqlToken[]): string | null {
   const words = tokens.map(({ upper, kind, text }) => (kind === 'name' ? text.slice(1, -1).toUpperCase() : upper));
   const scoped = scopes.has(words[1] ?? '') ? 2 : 1;
@@ -72,7 +73,9 @@ function refusedSetting(tokens: readonly MysqlToken[]): string | null {
   if (name === 'ROLE' || name === 'AUTHORIZATION') return `privileges: SET ${name}`;
   // A user variable may have any name: `@autocommit`, unlike `@@autocommit`, is harmless.
   const commits = words.find((word, at) => committing.has(word) && (words[at - 1] !== '@' || words[at - 2] === '@'));
-  return commits === undefined ? null : `transaction control: SET ${commits}`;
+  if (commits !== undefined) return `transaction control: SET ${commits}`;
+  const reading = settingOfReading(tokens);
+  return reading === null ? null : `session state: SET ${reading}, which changes how text is read`;
 }
 
 const scopes = new Set(['SESSION', 'LOCAL', 'GLOBAL']);

@@ -45,7 +45,7 @@ type Limit = (value: MysqlToken) => string | null;
 
 const anything: Limit = () => null;
 
-function limitCharset(value: MysqlToken | undefined): string | null {
+export function limitCharset(value: MysqlToken | undefined): string | null {
   const plain = /^(['"]?)(utf8|utf8mb3|utf8mb4)\1$/i.test(value?.text ?? '');
   return plain ? null : 'the character set must be utf8, utf8mb3 or utf8mb4';
 }
@@ -59,13 +59,16 @@ function limitMode(value: MysqlToken): string | null {
   return changing === undefined ? null : `the mode ${changing} changes how text is read`;
 }
 
+const changesReading = (mode: string): boolean => readingModes.has(mode.toUpperCase());
+
 /** The modes of a session as the server lists them, without those that change how text is read or what it means. */
-export function withoutReadingModes(modes: string): string {
-  return modes
-    .split(',')
-    .filter((mode) => !readingModes.has(mode.toUpperCase()) && !meaningModes.has(mode.toUpperCase()))
-    .join(',');
-}
+export const withoutReadingModes = (modes: string): string =>
+  keepModes(modes, (mode) => !changesReading(mode) && !meaningModes.has(mode.toUpperCase()));
+
+/** The same, with those that a text may set itself. */
+export const modesAllowed = (modes: string): string => keepModes(modes, (mode) => !changesReading(mode));
+
+const keepModes = (modes: string, isKept: (mode: string) => boolean): string => modes.split(',').filter(isKept).join(',');
 
 /** A text may set these modes itself; whoever reads the text then sees them. */
 const meaningModes = new Set(['EMPTY_STRING_IS_NULL', 'SIMULTANEOUS_ASSIGNMENT']);

@@ -49,6 +49,7 @@ async function runAndCommit(attempt: MysqlAttempt, { text, rowsOnly }: Migration
   progress.begunAt = performance.now();
   if (rowsOnly) await session.run('start transaction read write');
   await interruptible(attempt, () => session.run(text));
+  if (/^set\b/i.test(text)) await session.keepReading();
   if (!rowsOnly) return;
   // KILL ends GET_LOCK and SLEEP without an error.
   checkFlag(run);

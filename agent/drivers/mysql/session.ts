@@ -1,5 +1,5 @@
 import { stopAfter } from '../../../lib/deadline.js';
-import { withoutReadingModes } from '../../../sql/mysql/settings.js';
+import { modesAllowed, withoutReadingModes } from '../../../sql/mysql/settings.js';
 import { ConnectFailure } from '../driver.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { Session } from '../session.js';
@@ -102,6 +102,14 @@ export class MysqlSession implements Session {
   /** Call before each following statement: a procedure may have changed settings that no text may set (HD-30). */
   async keepMeaning(): Promise<void> {
     await this.run(this.#keep);
+  }
+
+  /** Call after a SET of a migration: its value may have changed how texts are read, which no text may (HD-30). */
+  async keepReading(): Promise<void> {
+    const [row] = await this.query('select @@session.sql_mode, @@session.character_set_client');
+    const [modes, charset] = [row?.[0] ?? '', row?.[1] ?? ''];
+    if (modesAllowed(modes) === modes && charset.startsWith('utf8')) return;
+    await this.run(this.#client.format('set session character_set_client = utf8mb4, sql_mode = ?', [modesAllowed(modes)]));
   }
 
   /** Applies the settings of `prepare` again. */

@@ -238,9 +238,9 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
   });
 
   it('MI-36: settings, variables, temporary tables and USE of one migration do not reach the next', async () => {
-    const leave = `set foreign_key_checks = 0, sql_mode = 'ANSI', @left = 1, time_zone = '+05:00', max_statement_time = 7; set timestamp = 5;
+    const leave = `set foreign_key_checks = 0, sql_mode = 'NO_AUTO_VALUE_ON_ZERO', @left = 1, time_zone = '+05:00', max_statement_time = 7; set timestamp = 5;
       create temporary table scratch (id int); create procedure sets() begin set session unique_checks = 0; set @deep = 2; end; call sets(); use information_schema`;
-    const read = `create table seen as select @@foreign_key_checks fk, @@unique_checks uk, @@time_zone tz, @left l, year(now()) > 2000 y, database() d, @@sql_mode like '%ANSI%' a`;
+    const read = `create table seen as select @@foreign_key_checks fk, @@unique_checks uk, @@time_zone tz, @left l, year(now()) > 2000 y, database() d, @@sql_mode like '%NO_AUTO_VALUE%' a`;
     const other = { version: 'v3', up: 'insert into scratch values (1)' };
     const files = [{ version: 'v1', up: leave }, { version: 'v2', up: read }, other];
     const result = await bench.up(files, null, { statementTimeoutSecs: 50 });
