@@ -20,6 +20,8 @@ export const create: Rule = (statement, at) => {
 export const alter: Rule = (statement, at) => {
   if (upperAt(statement, at) !== 'TABLE') return refuseObject('ALTER', statement, at);
   if (namesDirectory(statement)) return 'server files or client data';
+  const engine = losingEngine(statement);
+  if (engine !== null) return refuseFor('not understood', `ALTER TABLE with ENGINE = ${engine}`);
   const clauses = clausesOf(statement);
   const unknown = clauses.find((clause) => !isKnownClause(statement, clause));
   if (unknown !== undefined)
@@ -71,7 +73,19 @@ function isKnownClause(statement: MysqlStatement, at: number): boolean {
   const [word, second] = [upperAt(statement, at), upperAt(statement, at + 1)];
   if (word === 'DROP') return !refusedDrops.has(second);
   if (word === 'ENABLE' || word === 'DISABLE') return second === 'KEYS';
+  if (word === 'CONVERT') return second === 'TO';
   return alterClauses.has(word);
+}
+
+/** The engine that the table would get and that does not keep its rows here, or null. Options may follow each other without a comma. */
+function losingEngine(statement: MysqlStatement): string | null {
+  for (const [at, { upper }] of statement.tokens.entries()) {
+    if (upper !== 'ENGINE') continue;
+    const value = statement.tokens[upperAt(statement, at + 1) === '=' ? at + 2 : at + 1]?.text ?? '';
+    const engine = value.replace(/^(['"`])(.*)\1$/, '$2').toUpperCase();
+    if (losing.has(engine)) return engine;
+  }
+  return null;
 }
 
 /** The first word after the verb that names a kind of object decides the reason. */
@@ -92,6 +106,8 @@ const alterClauses = new Set(
   LOCK FORCE STATS_PERSISTENT STATS_AUTO_RECALC STATS_SAMPLE_PAGES KEY_BLOCK_SIZE AVG_ROW_LENGTH MAX_ROWS MIN_ROWS CHECKSUM
   PACK_KEYS DELAY_KEY_WRITE COMPRESSION`.split(/\s+/),
 );
+/** BLACKHOLE keeps no rows, MEMORY forgets them at a restart, and the others hold what lies elsewhere. */
+const losing = new Set('BLACKHOLE MEMORY HEAP MERGE MRG_MYISAM FEDERATED FEDERATEDX CONNECT SPIDER S3 SPHINX EXAMPLE'.split(' '));
 /** These delete rows or history, and no review rule covers them. */
 const refusedDrops = new Set(['PARTITION', 'SYSTEM', 'PERIOD']);
 const reasonByObject: Readonly<Record<string, Reason>> = {
