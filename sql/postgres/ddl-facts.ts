@@ -56,6 +56,10 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
   CallStmt: (facts) => {
     facts.writesUnknown = true;
   },
+  // As for pg_notify: what the listeners do is not known.
+  NotifyStmt: (facts) => {
+    facts.writesUnknown = true;
+  },
   DropStmt: (facts, body) => {
     const object = textOf(body.removeType);
     const hit = Object.hasOwn(dropHits, object) ? dropHits[object] : undefined;

@@ -95,6 +95,7 @@ describe('tables of a MySQL statement: changed | created | deleted from | named'
 describe('what a text does not say (SQ-I7)', () => {
   it.each([
     ['CALL p()', 'postgresql', true],
+    ["NOTIFY c, 'x'", 'postgresql', true],
     ["SELECT dblink('h', 'x')", 'postgresql', true],
     ["UPDATE t SET a = nextval('s')", 'postgresql', true],
     ['VACUUM', 'postgresql', true],
