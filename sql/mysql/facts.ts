@@ -43,7 +43,7 @@ function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number
   }
   const end = verb === 'UPDATE' ? find(statement, verbAt, 'SET') : whereAt;
   const main = references.filter(({ at }) => at > verbAt && at < (end ?? statement.tokens.length));
-  const targets = verb === 'UPDATE' ? main : targetsOf(statement, first, main);
+  const targets = verb === 'UPDATE' ? main.filter(({ inQuery }) => !inQuery) : targetsOf(statement, first, main);
   facts.changed.push(...targets.map(toName));
   const written = verb === 'UPDATE' ? writtenBy(statement, end ?? first, whereAt ?? statement.tokens.length, main) : targets;
   const selects = whereAt !== null && selectsRows(statement, { verbAt, whereAt, main, written, references });
@@ -67,12 +67,15 @@ function targetsOf(statement: MysqlStatement, first: number, main: readonly Tabl
   const isList = listAt === first || (usingAt !== null && !hasWords(statement, usingAt + 1, '('));
   const sourcesAt = listAt === first ? find(statement, first, 'FROM') : usingAt;
   const sources = new Map(main.filter(({ at }) => isList && at > (sourcesAt ?? at)).map((each) => [each.alias, each]));
+  // With lower_case_table_names the server takes an alias in any case.
+  const folded = new Map([...sources].map(([alias, each]) => [alias?.toLowerCase(), each]));
   const targets: TableReference[] = [];
   for (let at = listAt; at < statement.tokens.length; at += 1) {
     const table = readTable(statement, at);
     if (table === null) break;
-    const source = table.schema === null ? sources.get(table.name) : undefined;
-    targets.push(source ?? main.find((each) => each.at === at) ?? { schema: table.schema, name: table.name, alias: null, at });
+    const source = table.schema === null ? (sources.get(table.name) ?? folded.get(table.name.toLowerCase())) : undefined;
+    const here = main.find((each) => each.at === at);
+    targets.push(source ?? here ?? { schema: table.schema, name: table.name, alias: null, at, inQuery: false });
     const end = hasWords(statement, table.end, '.', '*') ? table.end + 2 : table.end;
     if (!isList || upperAt(statement, end) !== ',') break;
     at = end;

@@ -8,6 +8,8 @@ export interface TableReference extends TableName {
   readonly alias: string | null;
   /** Index of its first token. */
   readonly at: number;
+  /** Inside a query in parentheses, which can only be read. */
+  readonly inQuery: boolean;
 }
 
 interface Frame {
@@ -17,6 +19,8 @@ interface Frame {
   listing: boolean;
   /** The parentheses of EXTRACT, SUBSTRING or TRIM, whose FROM names no table. */
   isCall: boolean;
+  /** The parentheses hold a query. */
+  isQuery: boolean;
   readonly hidden: Set<string>;
 }
 
@@ -36,6 +40,7 @@ export function findTables(statement: MysqlStatement): readonly TableReference[]
       const name = closings.get(at);
       if (name !== undefined) frames.at(-1)?.hidden.add(name);
     } else if (token.upper === 'WITH') hideNames(statement, at, frame, closings);
+    else if (frame.expects && queries.has(token.upper)) turn(statement, at, frame);
     else if (frame.expects && !skipped.has(token.upper) && !opens(statement, at, frame)) {
       frame.expects = false;
       at = addTable(statement, at, frames, found);
@@ -44,11 +49,18 @@ export function findTables(statement: MysqlStatement): readonly TableReference[]
   return found;
 }
 
-const newFrame = (expects: boolean, isCall: boolean): Frame => ({ expects, listing: expects, isCall, hidden: new Set() });
+const newFrame = (expects: boolean, isCall: boolean): Frame => ({
+  expects,
+  listing: expects,
+  isCall,
+  isQuery: false,
+  hidden: new Set(),
+});
 
 /** Handles a word that begins or ends a list of tables. */
 function turn(statement: MysqlStatement, at: number, frame: Frame): void {
   const word = upperAt(statement, at);
+  frame.isQuery ||= queries.has(word);
   if (word === ',') frame.expects = frame.listing;
   else if (opens(statement, at, frame)) {
     frame.expects = true;
@@ -73,19 +85,22 @@ function addTable(statement: MysqlStatement, at: number, frames: readonly Frame[
   const isDual = upperAt(statement, at) === 'DUAL';
   const aliasAt = hasWords(statement, table.end, 'AS') ? table.end + 1 : table.end;
   const alias = behindTable.has(upperAt(statement, aliasAt)) ? null : nameOf(statement.tokens[aliasAt]);
-  if (!isFunction && !isHidden && !isDual) found.push({ schema: table.schema, name: table.name, alias, at });
+  const inQuery = frames.slice(1).some(({ isQuery }) => isQuery);
+  if (!isFunction && !isHidden && !isDual) found.push({ schema: table.schema, name: table.name, alias, at, inQuery });
   return table.end - 1;
 }
 
 /** RECURSIVE hides all its names immediately; otherwise each name is hidden only after its own query. */
 function hideNames(statement: MysqlStatement, at: number, frame: Frame, closings: Map<number, string>): void {
   const clause = readWith(statement, at);
+  Object.assign(frame, { expects: false, listing: false, isQuery: true });
   for (const { name, close } of clause?.parts ?? []) {
     if (clause?.recursive === true) frame.hidden.add(name);
     else closings.set(close, name);
   }
 }
 
+const queries = new Set(['SELECT', 'VALUES']);
 const callsWithFrom = new Set(['EXTRACT', 'SUBSTRING', 'SUBSTR', 'MID', 'TRIM']);
 const openers = new Set(['JOIN', 'STRAIGHT_JOIN', 'REFERENCES', 'UPDATE', 'TABLE']);
 const elsewhere: Readonly<Record<string, ReadonlySet<string>>> = {

@@ -85,6 +85,14 @@ describe('tables of a MySQL statement: changed | created | deleted from | named'
     ['CREATE UNIQUE INDEX i ON s.t (a)', 's.t |  |  | s.t'],
     ['ALTER TABLE s.t ADD a int', 's.t |  |  | s.t'],
     ['RENAME TABLE a TO b, c TO d', 'a c |  |  | a c'],
+    ['UPDATE t JOIN (SELECT id, MAX(b) b FROM u GROUP BY id) x ON x.id = t.id SET t.b = x.b', 't |  |  | t u'],
+    ['UPDATE t, (VALUES (1)) x, (u, (v)) SET t.a = 1, u.a = 1', 't u v |  |  | t u v'],
+    ['UPDATE t JOIN (WITH w AS (SELECT 1 FROM u) SELECT * FROM w) x SET t.a = 1', 't |  |  | t u'],
+    ['SELECT * FROM a, (SELECT 1) b, LATERAL (SELECT c FROM d) e', ' |  |  | a d'],
+    ['SELECT * FROM a JOIN ((SELECT 1 FROM b) UNION (SELECT 2 FROM c)) d', ' |  |  | a b c'],
+    // The server may take aliases in any case.
+    ['DELETE small FROM big AS SMALL WHERE SMALL.id = 1', 'big |  | big | big'],
+    ['DELETE FROM small USING big AS SMALL WHERE SMALL.id = 1', 'big |  | big | big small'],
     ['ANALYZE TABLE a, b', 'a b |  |  | a b'],
     ['SELECT * FROM t FOR UPDATE', ' |  |  | t'],
   ])('%s', async (text, expected) => {
