@@ -60,17 +60,24 @@ function beginsQuery(tokens: readonly MysqlToken[], open: number): boolean {
 }
 
 /** A call of IF or REPEAT has a comma between its parentheses. */
-function isCall(tokens: readonly MysqlToken[], open: number): boolean {
-  let depth = 0;
-  for (let at = open; at < tokens.length; at += 1) {
-    const sign = upper(tokens, at);
-    if (sign === '(') depth += 1;
-    else if (sign === ')') depth -= 1;
-    if (depth === 0) return false;
-    if (depth === 1 && sign === ',') return true;
+const isCall = (tokens: readonly MysqlToken[], open: number): boolean => listsIn(tokens).has(open);
+
+/** Where the parentheses open that have a comma directly inside. Found once per text, because a text may hold very many. */
+function listsIn(tokens: readonly MysqlToken[]): ReadonlySet<number> {
+  const known = lists.get(tokens);
+  if (known !== undefined) return known;
+  const found = new Set<number>();
+  const open: number[] = [];
+  for (const [at, { upper: sign, dotted }] of tokens.entries()) {
+    if (dotted) continue;
+    if (sign === '(') open.push(at);
+    else if (sign === ')') open.pop();
+    else if (sign === ',') found.add(open.at(-1) ?? -1);
   }
-  return false;
+  lists.set(tokens, found);
+  return found;
 }
 
+const lists = new WeakMap<readonly MysqlToken[], ReadonlySet<number>>();
 const queries = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const routines = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT']);

@@ -32,6 +32,13 @@ describe('a routine of a MySQL migration is one statement (AP-22)', () => {
     expect(await ask(`${routine}; COMMIT`)).toMatchObject({ reason: 'transaction control: COMMIT' });
   });
 
+  it('however many parentheses it opens, within the time of any text (SQ-7)', async () => {
+    const hurried = await createSqlClassifier();
+    onTestFinished(() => hurried.close());
+    const text = `CREATE PROCEDURE p() BEGIN ${'IF ('.repeat(60_000)}`;
+    expect(await hurried.classifyMigrations([{ sql: text, transactional: true }], 'mysql')).toMatchObject({ ok: true });
+  });
+
   it.skipIf(server === null)('for the real server too', async () => {
     const { adminUrl, drop } = await server!.createDatabase();
     onTestFinished(drop);
