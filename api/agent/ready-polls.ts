@@ -18,14 +18,16 @@ export interface JudgedClaim {
 /** A poll that waits until its claim has been made or not. */
 export interface HeldPoll {
   judge: ReadyPoll['judge'];
-  /** Answers the poll with the claim; null lets it wait on. Must be called. */
+  /** Answers the poll with the claim; null lets it wait on. This or `fail` must be called. */
   end(answer: string | null): void;
+  /** Fails the poll, because nobody knows whether its claim was made. */
+  fail(error: unknown): void;
 }
 
 export interface ReadyPolls {
   /** How many polls wait. */
   readonly size: number;
-  /** Returns how to leave, which resolves with the answer of a claim that was made meanwhile, or null. `wake` is called after each hold. */
+  /** Returns how to leave, which resolves with the answer of a claim that was made meanwhile, or null, or rejects by `fail`. `wake` is called after each hold. */
   join(poll: ReadyPoll, wake: () => void): () => Promise<string | null>;
   /** Holds the poll that has waited longest of those that could claim the request; null if there is none. */
   hold(request: StoredRequest): HeldPoll | null;
@@ -54,14 +56,21 @@ export function createReadyPolls(): ReadyPolls {
       const place = [...places].find(({ couldClaim }) => couldClaim(request));
       if (place === undefined) return null;
       places.delete(place);
-      let end = (_: string | null) => {};
-      place.answer = new Promise((resolve) => {
-        end = resolve;
+      let resolve = (_: string | null) => {};
+      let reject = (_: unknown) => {};
+      place.answer = new Promise((answered, failed) => {
+        [resolve, reject] = [answered, failed];
       });
+      // The poll may have ended for a reason of its own.
+      place.answer.catch(() => {});
       return {
         judge: place.judge,
         end(answer) {
-          end(answer);
+          resolve(answer);
+          place.wake();
+        },
+        fail(error) {
+          reject(error);
           place.wake();
         },
       };

@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/client.js';
 import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
+import { isUnavailable } from '../../db/errors.js';
 import { keepStanding } from '../../db/standing.js';
 import { createdRequest } from '../../domain/request/creation.js';
 import type { NewRequest } from '../../domain/request/new-request.js';
@@ -30,18 +31,23 @@ async function insertClaimed(services: Services, request: NewRequest, now: numbe
   if (created.status !== 'dispatched' || isMutatingMigration(created.operation)) return undefined;
   const poll = services.readyPolls.hold(created);
   if (poll === null) return undefined;
-  let answer: string | null = null;
+  let end = () => poll.end(null);
   try {
     const startedAt = performance.now();
     const judged = await judge(services, poll, created, now);
     const stored = judged && (await insertAtOnce(services.database, request, now, judged.claimed));
     if (!judged || !stored) return undefined;
-    answer = judged.claimed.written.claim.answer;
+    const { answer } = judged.claimed.written.claim;
+    end = () => poll.end(answer);
     countMoved(services.metrics, judged.moved);
     traceMoved(services.tracing, judged.moved, startedAt);
     return stored;
+  } catch (error) {
+    // The claim may have been made. Its agent gets it by its next poll (AG-81), and counts its lease from before a poll that failed.
+    if (isUnavailable(error)) end = () => poll.fail(error);
+    throw error;
   } finally {
-    poll.end(answer);
+    end();
   }
 }
 

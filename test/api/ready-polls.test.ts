@@ -27,3 +27,13 @@ it('a poll that leaves is held no more; one that is held learns first what becam
   held?.end(null);
   expect(await leave()).toBeNull();
 });
+
+it('a poll fails with the creation that does not know whether its claim was made, even if it has ended itself', async () => {
+  const polls = createReadyPolls();
+  const woken: string[] = [];
+  const leave = polls.join(pollOf('shop'), () => woken.push('woken'));
+  polls.hold(request)?.fail(new Error('unknown'));
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(woken).toEqual(['woken']);
+  await expect(leave()).rejects.toThrow('unknown');
+});
