@@ -10,7 +10,6 @@ import { subjectOf, type Written } from './move-write.js';
 import { together } from './outgoing.js';
 import type { Parameters } from './parameters.js';
 import { signingKeyIdFor } from './signing-keys.js';
-import { unrevokedToken } from './tokens.js';
 
 /** What a creation writes. */
 export interface Creation {
@@ -58,13 +57,17 @@ export function withClaim(alone: Creation, claimed: ClaimOfNew, { outgoingOf }: 
   };
 }
 
-/** Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. */
+/**
+ * Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. The creation does not
+ * wait for whoever changes that token.
+ */
 export function claimantUnchanged(p: Parameters, claimant: ClaimantOfNew): { part: string; holds: string } {
-  const { part, holds } = unrevokedToken(p, claimant.tokenId, 'held_by_agent');
-  const sameToken = `exists (select 1 from tokens where id = ${p.add(claimant.tokenId)}::uuid and agent_scopes is not distinct from ${p.add(claimant.agentScopes)}::text[]
+  const part = `held_by_agent as materialized (
+    select agent_scopes, expires_at from tokens where id = ${p.add(claimant.tokenId)}::uuid and revoked_at is null for share skip locked)`;
+  const sameToken = `exists (select from held_by_agent where agent_scopes is not distinct from ${p.add(claimant.agentScopes)}::text[]
     and (expires_at is null or expires_at > clock_timestamp()))`;
   const key = signingKeyIdFor(`(select key_id from agents where id = ${p.add(claimant.agentId)})`);
-  return { part, holds: `(${holds} and ${sameToken} and ${key} = ${p.add(claimant.signingKeyId)})` };
+  return { part, holds: `(${sameToken} and ${key} = ${p.add(claimant.signingKeyId)})` };
 }
 
 /** Part of the creation's one writing statement: the execution row. */

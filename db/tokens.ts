@@ -154,13 +154,10 @@ export async function keepUnrevoked(tx: Transaction, id: string): Promise<boolea
   return row?.kept ?? false;
 }
 
-/** The same as a part of a larger statement, which `holds` lets through only if the token is not revoked; null asks for none. */
-export function unrevokedToken(p: Parameters, id: string | null, name = 'held'): { part: string; holds: string } {
+/** The same as part `held` of a larger statement, which `holds` lets through only if the token is not revoked; null asks for none. */
+export function unrevokedToken(p: Parameters, id: string | null): { part: string; holds: string } {
   const token = `${p.add(id)}::uuid`;
-  return {
-    part: `${name} as materialized (${held(token)})`,
-    holds: `(${token} is null or (select ${noneRevoked} from ${name}))`,
-  };
+  return { part: `held as materialized (${held(token)})`, holds: `(${token} is null or (select ${noneRevoked} from held))` };
 }
 
 /** Revokes all active tokens of a kind, of one subject or of all. Returns their ids and owners. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { refusal } from '../../domain/errors.js';
 import { sleep } from '../../lib/sleep.js';
 import type { TestApi } from '../support/api.js';
 import { eventually } from '../support/processes.js';
 import { type Agent, type AgentCalls, type Body, pollBody, scope, startAgentApi } from './agent-calls.js';
+import { waitingPolls } from './claiming-polls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
@@ -13,26 +13,7 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 beforeEach(() => calls.clear());
 
-/** Polls that claim, once they wait. */
-async function waiting(agents: readonly Agent[], over: Body = {}, capabilities: Body = {}) {
-  const ready = () => api.services.readyPolls.size;
-  const stop = new AbortController();
-  const polls: Promise<Body>[] = [];
-  for (const [before, agent] of agents.entries()) {
-    const status = { in_flight: 0, max_concurrent: 4 };
-    const body = pollBody({ claim: true, instance_id: agent.id, wait_ms: 20_000, status, ...over }, capabilities);
-    polls.push(agent.poll(body, stop.signal).then((answer) => ({ status: answer.status, ...answer.body })));
-    await eventually(() => ready() === before + 1);
-  }
-  return {
-    polls,
-    stop: async () => {
-      stop.abort();
-      await Promise.allSettled(polls);
-      await eventually(() => ready() === 0);
-    },
-  };
-}
+const waiting = (agents: readonly Agent[], over: Body = {}) => waitingPolls(api, agents, over);
 
 /** In how many transactions the rows of the request were written that exist now. */
 const transactionsOf = async (id: string) => {
@@ -95,7 +76,7 @@ describe('a request that passes by itself while a poll waits for it in the same 
     const agent = await calls.known();
     const { polls } = await waiting([agent], { wait_ms: 300 });
     const slow = api.services.database.transaction(async (tx) => {
-      await tx.query('select 1 from tokens where id = $1 for update', [agent.tokenId]);
+      await tx.query(`select 1 from users where id = 'rita' for update`);
       const creation = calls.dispatched();
       expect(await Promise.race([polls[0], creation, sleep(800).then(() => 'both wait')])).toBe('both wait');
       return { creation };
@@ -103,42 +84,6 @@ describe('a request that passes by itself while a poll waits for it in the same 
     const id = await (await slow).creation;
     expect((await polls[0])?.claims).toMatchObject([{ request_id: id }]);
     expect(await transactionsOf(id)).toBe(1);
-  });
-
-  it('fails the poll if nobody knows whether the claim was made, so that the agent asks for it at once (AG-81)', async () => {
-    const agent = await calls.known();
-    const { polls } = await waiting([agent]);
-    const { database } = api.services;
-    const writeOnce: typeof database.writeOnce = async (write) => {
-      await database.writeOnce(write);
-      throw refusal('service.unavailable', 'the gateway database is not reachable');
-    };
-    api.services.database = { ...database, writeOnce };
-    const created = await api
-      .call('POST', '/api/requests', {
-        token: calls.requester,
-        body: { database: 'shop', environment: 'staging', operation: 'execute_select', detail: 'select 84', reason: 'a read' },
-      })
-      .finally(() => (api.services.database = database));
-    expect(created.status).toBe(503);
-    expect(await Promise.race([polls[0], sleep(2000).then(() => 'still waits')])).toMatchObject({ status: 503 });
-    const again = await agent.poll(
-      pollBody({ claim: true, instance_id: agent.id, holding: [], status: { in_flight: 0, max_concurrent: 4 } }),
-    );
-    expect(again.body.claims).toMatchObject([{ detail: 'select 84', fence: 1 }]);
-  });
-
-  it('is created all the same if its claim cannot be judged', async () => {
-    const ended: (string | null)[] = [];
-    const judge = () => Promise.reject(new Error('the key cannot be read'));
-    const { readyPolls } = api.services;
-    api.services.readyPolls = {
-      ...readyPolls,
-      hold: () => ({ judge, end: (answer) => void ended.push(answer), fail: () => {} }),
-    };
-    const id = await calls.dispatched();
-    api.services.readyPolls = readyPolls;
-    expect([await calls.statusOf(id), await calls.runsOf(id), ended]).toEqual(['dispatched', [], [null]]);
   });
 
   it('is created once for a key that is taken, and claimed once', async () => {
