@@ -55,7 +55,7 @@ interface Waiting {
 
 /** Records the poll and looks for work, again and again while the agent waits. */
 export async function waitForOffer(call: PollCall, services: Services, waiting: Waiting): Promise<Offer> {
-  const { report, none, memory, cancels, told, begin } = waiting;
+  const { report, none, begin } = waiting;
   const { limit, explain_limit: explains, claim, wait_ms: waitMs, holding } = call.body;
   const wanted = { jobs: Math.min(limit, maxJobs), explains: Math.min(explains, maxExplains), claim };
   if (none || wanted.jobs + wanted.explains + waitMs + holding.length === 0) {
@@ -63,63 +63,89 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
     return nothingOffered;
   }
   const ended = new AbortController();
-  let leave = () => {};
-  let leaveReady = async (): Promise<string | null> => null;
-  let started = performance.now();
+  const signal = AbortSignal.any([call.signal, ended.signal]);
+  const place: Place = {
+    wanted,
+    signal,
+    startedAt: performance.now(),
+    leave: () => {},
+    leaveReady: async () => null,
+    end: () => ended.abort(),
+  };
   try {
-    const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
-    const topics = [
-      ...report.scopes.map(({ database, environment }) => topic.jobs(database, environment)),
-      topic.cancels(report.id),
-    ];
-    const claimUntil = () => started + memory.claimWithinMs;
-    const offered = await longPoll(waiter, services, { topics, ms: Math.min(waitMs, maxWaitMs) }, async (woken, ring) => {
-      const answer = await leaveReady();
-      if (answer !== null) return { ...nothingOffered, claims: [answer], cancelled: await cancels.take() };
-      const look = (db: Vouched) => lookForWork(services, db, report, wanted);
-      const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
-      if (!woken) started = performance.now();
-      // If the token was narrowed during the wait, the agent must poll again.
-      if (!sameScopes(now, call.caller)) return nothingOffered;
-      const found = { wanted, work, claimUntil: claimUntil(), signal: waiter.signal };
-      const all = await offerOrClaim(call, services, waiting, found);
-      // An agent that must send a snapshot, or that lost a claim, is answered immediately.
-      if (!isEmpty(all) || told.snapshots.length + told.lost.length > 0) return all;
-      if (!woken && waitMs > 0) leave = takePlace(memory.waiting, call.caller.id, () => ended.abort());
-      const mayClaim = () => performance.now() < claimUntil() && isHere(waiter.signal, services);
-      if (claim && wanted.jobs > 0) leaveReady = beReady(call, services, { ...waiting, mayClaim, ring });
-      return null;
-    });
-    const claimed = await leaveReady();
+    const options = { topics: topicsOf(report), ms: Math.min(waitMs, maxWaitMs) };
+    const look = (woken: boolean, ring: () => void) => lookOnce(call, services, { ...waiting, place, ring }, woken);
+    const offered = await longPoll({ ...call, signal }, services, options, look);
+    const claimed = await place.leaveReady();
     if (claimed !== null) return { ...nothingOffered, claims: [claimed] };
     if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;
   } finally {
-    leave();
+    place.leave();
     // A claim that a failed poll does not answer is answered by the agent's next one (AG-81).
-    void leaveReady();
-    if (performance.now() - started > 1000) touchLater(services, report.id);
+    void place.leaveReady();
+    if (performance.now() - place.startedAt > 1000) touchLater(services, report.id);
   }
+}
+
+/** A poll's place among those that wait. */
+interface Place {
+  wanted: Wanted;
+  signal: AbortSignal;
+  /** When its first look had ended. */
+  startedAt: number;
+  leave(): void;
+  /** The answer of a claim that was made with a creation, or null. */
+  leaveReady(): Promise<string | null>;
+  end(): void;
+}
+
+type Looking = Waiting & { place: Place; ring(): void };
+
+const topicsOf = ({ id, scopes }: AgentReport) => [
+  ...scopes.map(({ database, environment }) => topic.jobs(database, environment)),
+  topic.cancels(id),
+];
+
+async function lookOnce(call: PollCall, services: Services, looking: Looking, woken: boolean): Promise<Offer | null> {
+  const { report, memory, cancels, told, begin, place } = looking;
+  const { wanted } = place;
+  const answer = await place.leaveReady();
+  if (answer !== null) return { ...nothingOffered, claims: [answer], cancelled: await cancels.take() };
+  const look = (db: Vouched) => lookForWork(services, db, report, wanted);
+  const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
+  if (!woken) place.startedAt = performance.now();
+  // If the token was narrowed during the wait, the agent must poll again.
+  if (!sameScopes(now, call.caller)) return nothingOffered;
+  const all = await offerOrClaim(call, services, looking, work);
+  // An agent that must send a snapshot, or that lost a claim, is answered immediately.
+  if (!isEmpty(all) || told.snapshots.length + told.lost.length > 0) return all;
+  if (!woken && call.body.wait_ms > 0) place.leave = takePlace(memory.waiting, call.caller.id, place.end);
+  if (wanted.claim && wanted.jobs > 0) place.leaveReady = beReady(call, services, looking);
+  return null;
 }
 
 /** What the agent gets of the work that was found, and the cancels that wait for it. */
 async function offerOrClaim(
   call: PollCall,
   services: Services,
-  { report, memory, cancels, told }: Waiting,
-  { wanted, work, claimUntil, signal }: { wanted: Wanted; work: Work; claimUntil: number; signal: AbortSignal },
+  { report, memory, cancels, told, place }: Looking,
+  work: Work,
 ): Promise<Offer> {
+  const { wanted, signal } = place;
   const mayClaim = () => isHere(signal, services);
   const loaded = { ...report, inFlight: report.inFlight + told.lost.length };
   const [found, cancelled] = await Promise.all([
     offer(services, { ...call, report: loaded }, { wanted, work }, mayClaim),
     cancels.take(),
   ]);
-  const isClaiming = call.body.claim && performance.now() < claimUntil && found.jobs.length > 0 && mayClaim();
+  const isClaiming = wanted.claim && isEarly(place, memory) && found.jobs.length > 0 && mayClaim();
   if (!isClaiming) return { ...found, cancelled };
   const claiming = { ...memory, report: loaded, jobs: found.jobs, limit: wanted.jobs };
   return { ...found, ...(await claimOffered(call, services, claiming)), cancelled };
 }
+
+const isEarly = ({ startedAt }: Place, { claimWithinMs }: PollMemory) => performance.now() < startedAt + claimWithinMs;
 
 /** A claimed job is lost if the client is gone (HT-104). */
 const isHere = (signal: AbortSignal, { lifecycle }: Services) => !signal.aborted && !lifecycle.draining;
@@ -128,10 +154,11 @@ const isHere = (signal: AbortSignal, { lifecycle }: Services) => !signal.aborted
 function beReady(
   call: PollCall,
   services: Services,
-  { report, memory, told, mayClaim, ring }: Waiting & { mayClaim(): boolean; ring(): void },
+  { report, memory, told, place, ring }: Looking,
 ): () => Promise<string | null> {
   const { signingKeyId } = told;
   if (signingKeyId === null) return async () => null;
+  const mayClaim = () => isEarly(place, memory) && isHere(place.signal, services);
   const terms = { report, signingKeyId, leaseFloorMs: memory.leaseFloorMs, mayClaim };
   return services.readyPolls.join(readyPoll(call, services, terms), ring);
 }

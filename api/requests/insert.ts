@@ -26,9 +26,10 @@ async function insertLocked(tx: Transaction, request: NewRequest): Promise<Store
 
 /** Undefined, with nothing written, if no agent waits for it, or it may not be claimed this way. */
 async function insertClaimed(services: Services, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
-  const { request: created } = createdRequest(request, now);
   // A migration needs the lock of its pair.
-  if (created.status !== 'dispatched' || isMutatingMigration(created.operation)) return undefined;
+  if (request.approval.outcome !== 'auto_approved' || isMutatingMigration(request.operation)) return undefined;
+  if (services.readyPolls.size === 0) return undefined;
+  const { request: created } = createdRequest(request, now);
   const poll = services.readyPolls.hold(created);
   if (poll === null) return undefined;
   let end = () => poll.end(null);

@@ -55,6 +55,7 @@ describe('a request that passes by itself while a poll waits for it in the same 
     const { readyPolls } = api.services;
     api.services.readyPolls = {
       ...readyPolls,
+      size: 1,
       hold: () => ({ judge, end: (answer) => void ended.push(answer), fail: () => {} }),
     };
     const id = await calls.dispatched();
