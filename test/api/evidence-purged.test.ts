@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { insertAuditEvents } from '../../db/audit.js';
 import { type AuditDraft, systemActor } from '../../domain/audit/draft.js';
 import { purgeAuditEvents } from '../../worker/purge-audit-events.js';
@@ -8,11 +8,12 @@ import { type AgentCalls, agentCalls } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
-beforeAll(async () => {
+// The second test breaks the chain for good.
+beforeEach(async () => {
   api = await startTestApi({ toml: shopToml });
   calls = await agentCalls(api);
 });
-afterAll(() => api?.close());
+afterEach(() => api?.close());
 
 const ask = (id: string) => api.call('GET', `/api/requests/${id}/evidence`, { token: api.tokens.admin });
 const other: AuditDraft = {
