@@ -9,10 +9,10 @@ import { longPoll } from '../http/long-poll.js';
 import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 import type { CancelWatch, ToldCancels } from './cancels.js';
-import { readyPoll } from './new-claim.js';
 import { isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
+import { readyPoll } from './ready-poll.js';
 import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
 import { takePlace, type WaitingPolls } from './waiting-polls.js';
 

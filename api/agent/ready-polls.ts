@@ -1,4 +1,4 @@
-import type { ClaimOfNew } from '../../db/claim-of-new.js';
+import type { JoinedClaim } from '../../db/joined-claim.js';
 import type { Moved } from '../../db/move.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 
@@ -11,7 +11,7 @@ export interface ReadyPoll {
 }
 
 export interface JudgedClaim {
-  claimed: ClaimOfNew;
+  claimed: JoinedClaim;
   moved: Moved;
 }
 
