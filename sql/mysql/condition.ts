@@ -1,4 +1,5 @@
 import { allOf, anyOf, type Comparison, type Condition, compare, constant, notOf, other } from '../condition.js';
+import { readCase, readCast } from './condition-case.js';
 import { readQuery } from './condition-query.js';
 import { columnAt, columnsIn, constantOf, levelOf, type MysqlScope, type Range } from './condition-scope.js';
 import { hasWords, upperAt } from './statement.js';
@@ -143,6 +144,7 @@ function readValue(range: Range, scope: MysqlScope): Condition {
   if (called === null) return columnAt(range, scope) ?? unknown(range, scope);
   if (token.upper === 'EXISTS') return readQuery('exists', called, [], scope);
   if (isQuery(called, scope)) return unknown(range, scope);
+  if (casting.has(token.upper)) return readCast(called, scope);
   return readCall(
     token.upper,
     listOf(called, scope).map((part) => readMysqlCondition(part, scope)),
@@ -154,21 +156,6 @@ function readCall(name: string, parts: Condition[]): Condition {
   const [when, result, otherwise] = parts;
   if (name !== 'IF' || when === undefined || result === undefined || otherwise === undefined) return other(name, parts);
   return { kind: 'case', branches: [{ when, result }], otherwise };
-}
-
-function readCase({ from, to }: Range, scope: MysqlScope): Condition {
-  const marks = levelOf({ from: from + 1, to: to - 1 }, scope).filter((at) => caseWords.has(upperAt(scope.statement, at)));
-  const part = (index: number) => readMysqlCondition({ from: marks[index]! + 1, to: marks[index + 1] ?? to - 1 }, scope);
-  const subject =
-    marks[0] === from + 1 || marks.length === 0 ? null : readMysqlCondition({ from: from + 1, to: marks[0]! }, scope);
-  const branches = marks.flatMap((at, index) => {
-    if (upperAt(scope.statement, at) !== 'WHEN') return [];
-    const when = part(index);
-    return [{ when: subject === null ? when : compare('=', subject, when), result: part(index + 1) }];
-  });
-  const last = marks.length - 1;
-  const hasElse = upperAt(scope.statement, marks[last] ?? -1) === 'ELSE';
-  return { kind: 'case', branches, otherwise: hasElse ? part(last) : constant(null) };
 }
 
 const unknown = (range: Range, scope: MysqlScope): Condition => other('', columnsIn(range, scope));
@@ -195,4 +182,4 @@ const comparisons: Readonly<Record<string, Comparison>> = {
   '<=>': 'same',
 };
 const tested = new Set(['TRUE', 'FALSE', 'NULL', 'UNKNOWN']);
-const caseWords = new Set(['WHEN', 'THEN', 'ELSE']);
+const casting = new Set(['CAST', 'CONVERT']);

@@ -13,8 +13,10 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
   CreateStmt: (facts, body) => {
     // A table that may already exist does not count as created by the text.
     if (body.if_not_exists !== true) facts.created.push(...tablesOf(body.relation));
-    facts.changed.push(...tablesOf(...listOf(body.inhRelations)));
-    Object.assign(facts, { safeForm: true, bypassable: true });
+    const parents = tablesOf(...listOf(body.inhRelations));
+    facts.changed.push(...parents);
+    // A partition or child takes part in the reads and writes of its parents.
+    Object.assign(facts, { safeForm: parents.length === 0, bypassable: true });
   },
   CreateTableAsStmt: (facts, body) => {
     if (body.if_not_exists !== true) facts.created.push(...tablesOf(nodeOf(body.into).rel));

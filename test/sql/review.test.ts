@@ -98,6 +98,11 @@ describe('findings of MySQL (section 8)', () => {
     ['DELETE FROM a, b USING a JOIN b ON a.id = b.id WHERE a.id = 1', []],
     ['UPDATE t SET a = (SELECT 1 FROM u WHERE b = 1)', ['0 no_where_update']],
     ['UPDATE t SET a = 1 WHERE true', ['0 no_where_update']],
+    ['DELETE FROM t WHERE CAST(1 AS SIGNED)', ['0 no_where_delete']],
+    ['DELETE FROM t WHERE CONVERT(2 - 1, DECIMAL(10,2)) = 1', ['0 no_where_delete']],
+    ["DELETE FROM t WHERE CONVERT('1' USING utf8mb4)", ['0 no_where_delete']],
+    ['DELETE FROM t WHERE CAST(a AS SIGNED) = 1', []],
+    ['DELETE FROM t WHERE CAST(a AS SIGNED) = CAST(a AS UNSIGNED)', []],
     ['INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 1', []],
     ['EXPLAIN DELETE FROM t', []],
     ['ALTER TABLE t DROP INDEX i, DROP KEY j', ['0 drop_index']],
@@ -131,6 +136,18 @@ describe('findings of MySQL (section 8)', () => {
     ['SET wait_timeout = 1; CREATE TABLE t (a int)', false],
   ])('%s is safe DDL: %s (SQ-82)', async (text, safe) => {
     const verdict = await accepted(text, 'mysql');
+    expect(isSafeDdl(verdict.facts, review(verdict, rules()).findings)).toBe(safe);
+  });
+});
+
+describe('safe DDL of PostgreSQL (SQ-82)', () => {
+  it.each([
+    ['CREATE TABLE t (a int)', true],
+    ['CREATE TABLE t (a int) INHERITS (p)', false],
+    ['CREATE TABLE t PARTITION OF p DEFAULT', false],
+    ['CREATE TABLE t (a int) PARTITION BY RANGE (a)', true],
+  ])('%s is safe: %s', async (text, safe) => {
+    const verdict = await accepted(text);
     expect(isSafeDdl(verdict.facts, review(verdict, rules()).findings)).toBe(safe);
   });
 });
