@@ -80,7 +80,7 @@ export async function insertAtOnce(
   const write = creationStatement({ ...made, pairBusyMs: 0, macs: db.macs }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
     const standing = [activeUsers(p, [request.requester]), unrevokedToken(p, request.actor.tokenId)];
-    if (claimed !== null) standing.push(claimantUnchanged(p, claimed.claimant));
+    if (claimed !== null) standing.push(claimantUnchanged(p, claimed));
     return `${standing.map(({ part }) => part).join(', ')},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
         where ${inTurn(standing)} and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'

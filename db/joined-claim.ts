@@ -72,7 +72,7 @@ export function withJoined(resumed: Written, { written: claimed }: JoinedClaim, 
  * Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. The statement does not
  * wait for whoever changes that token.
  */
-export function claimantUnchanged(p: Parameters, claimant: JoinedClaimant): { part: string; holds: string } {
+export function claimantUnchanged(p: Parameters, { claimant }: JoinedClaim): { part: string; holds: string } {
   const part = `held_by_agent as materialized (
     select agent_scopes, expires_at from tokens where id = ${p.add(claimant.tokenId)}::uuid and revoked_at is null for share skip locked)`;
   const sameToken = `exists (select from held_by_agent where agent_scopes is not distinct from ${p.add(claimant.agentScopes)}::text[]
@@ -81,7 +81,7 @@ export function claimantUnchanged(p: Parameters, claimant: JoinedClaimant): { pa
   return { part, holds: `(${sameToken} and ${key} = ${p.add(claimant.signingKeyId)})` };
 }
 
-/** Part of the creation's one writing statement: the execution row. */
+/** Part of a creation's one writing statement: the execution row. */
 export function joinedClaimInsert(p: Parameters, { written }: JoinedClaim): string {
   const { before, after, now, claim } = written;
   if (after.execution === null) throw new Error('a claim without an execution');

@@ -65,10 +65,11 @@ function writeIfUnchanged(
     const standing = [
       ...(users.length === 0 ? [] : [activeUsers(p, users)]),
       ...(actor === undefined ? [] : [unrevokedToken(p, actor.tokenId)]),
-      ...(claim === null ? [] : [claimantUnchanged(p, claim.claimant)]),
+      ...(claim === null ? [] : [claimantUnchanged(p, claim)]),
     ];
+    // The poll that claims must not wait with the move.
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
-      and ${inTurn(standing)} for no key update)`;
+      and ${inTurn(standing)} for no key update${claim === null ? '' : ' skip locked'})`;
     // Judged once the lock is held, however long that took.
     const instant = `${p.add(at(until))}::timestamptz`;
     const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;

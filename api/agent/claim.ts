@@ -33,6 +33,8 @@ export interface Claiming {
   pollInstance: string | null;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
+  /** How much longer the lease is than what the agent is told. */
+  spareMs?: number;
 }
 
 export type Claimant = Pick<Call<unknown, unknown, unknown>, 'caller' | 'actor' | 'generation'>;
@@ -85,7 +87,7 @@ export async function commitClaim(call: Claimant, services: Services, claiming: 
 export function claimDecision(
   call: Claimant,
   services: Services,
-  { claimId, pollInstance, leaseFloorMs }: Omit<Claiming, 'requestId' | 'found'>,
+  { claimId, pollInstance, leaseFloorMs, spareMs = 0 }: Omit<Claiming, 'requestId' | 'found'>,
 ): Decide<ClaimFacts> {
   const executionId = randomUUID();
   return async (request, now, context, db) => {
@@ -96,7 +98,7 @@ export function claimDecision(
     const agent = agentFacts(call.caller.id, context, request);
     const { ownerActive } = context;
     const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) };
-    const execution = { id: executionId, claimId, leaseMs: terms.leaseMs, windowSecs: terms.windowSecs };
+    const execution = { id: executionId, claimId, leaseMs: terms.leaseMs + spareMs, windowSecs: terms.windowSecs };
     const verdict = judge(request, { kind: 'claim', actor: call.actor, agent, facts, execution }, now);
     if (verdict.change === null || verdict.refusal !== null) return verdict;
     const { maxPersistBytes: maxResultBytes } = services.config().resultStorage;

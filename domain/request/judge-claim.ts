@@ -38,7 +38,7 @@ function notClaimable(request: StoredRequest, { agent, facts }: Claim, now: Inst
 }
 
 /** AG-33 to AG-35, HD-25: what this agent cannot do, and whether its turn has come. */
-function notFor(request: StoredRequest, agent: Claim['agent']): GatewayError | null {
+export function notFor(request: StoredRequest, agent: Claim['agent']): GatewayError | null {
   const unresolved = isMutating(request.operation) ? request.unresolved : [];
   if (unresolved.length > 0 && !(agent.fences && agent.marker))
     return conflict('attempt_unresolved', 'an earlier attempt is unresolved', 'an agent with markers must look for it');

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { refusal } from '../../domain/errors.js';
 import { sleep } from '../../lib/sleep.js';
 import type { TestApi } from '../support/api.js';
+import { eventually } from '../support/processes.js';
 import { workflowToml } from '../support/toml.js';
-import { type Agent, type AgentCalls, agentToml, type Body, pollBody, startAgentApi } from './agent-calls.js';
+import { type Agent, type AgentCalls, agentToml, type Body, pollBody, scope, startAgentApi } from './agent-calls.js';
 import { waitingPolls } from './claiming-polls.js';
 
 let api: TestApi;
@@ -27,13 +28,11 @@ async function approved(detail = 'select 91', over: Body = {}): Promise<string> 
   return id;
 }
 
-/** In how many transactions the request's row and its newest execution, event and news were written. */
+/** In how many transactions the newest run of the request was dispatched and claimed. */
 async function transactionsOf(id: string): Promise<number | undefined> {
-  const newest = (table: string, by: string) =>
-    `(select xmin::text from ${table} where request_id = $1 order by ${by} desc limit 1)`;
   const [row] = await calls.sql<{ count: number }>(
-    `select count(distinct written)::int as count from (select xmin::text as written from requests where id = $1
-       union select ${newest('executions', 'fence')} union select ${newest('audit_events', 'position')} union select ${newest('outbox', 'version')}) as rows`,
+    `select count(distinct xmin::text)::int as count from
+       (select xmin from audit_events where request_id = $1 order by position desc limit 2) as dispatched_and_started`,
     [id],
   );
   return row?.count;
@@ -64,7 +63,13 @@ describe('a request that is resumed while a poll waits for it in the same proces
         id,
       ]);
       expect(news).toMatchObject([{ signal: 'resumption', actor: 'rita', view: { status: 'running' } }]);
-      const { execution_id: execution } = claims[0] as { execution_id: string };
+      const { execution_id: execution, lease_secs: told } = claims[0] as { execution_id: string; lease_secs: number };
+      const leases = await calls.sql<{ ms: number }>(
+        'select (extract(epoch from lease_expires_at - created_at) * 1000)::int as ms from executions where id = $1',
+        [execution],
+      );
+      // The agent may have sent its poll after the instant of the resume.
+      expect(leases).toEqual([{ ms: told * 1000 + 500 }]);
       expect((await agent.heartbeat(execution)).status).toBe(200);
       expect((await agent.submit(execution, { success: true })).status).toBe(200);
       expect(await calls.statusOf(id)).toBe('executed');
@@ -128,6 +133,38 @@ describe('a request that is resumed while a poll waits for it in the same proces
     api.services.database = { ...database, writeOnce };
     const resumed = await calls.resume(id).finally(() => (api.services.database = database));
     expect([resumed.status, await holds(polls)]).toEqual([200, [id]]);
+  });
+
+  it('lets the poll go on while another transaction holds its row, and waits alone', async () => {
+    const agent = await calls.known();
+    const id = await approved();
+    const { polls } = await waiting([agent]);
+    const { readyPolls } = api.services;
+    const resumed = await api.services.database.transaction(async (tx) => {
+      await tx.query('select 1 from requests where id = $1 for update', [id]);
+      const answer = calls.resume(id);
+      expect(await Promise.race([answer, sleep(500).then(() => 'waits')])).toBe('waits');
+      await eventually(() => readyPolls.size === 1);
+      return { answer };
+    });
+    expect([(await resumed.answer).status, await holds(polls)]).toEqual([200, [id]]);
+  });
+
+  it('is claimed by the agent that can look for an earlier attempt, not by one without markers (AG-33)', async () => {
+    const [first, plain, able] = [await calls.known(), await calls.known(), await calls.known()];
+    const id = await approved('delete from orders where id = 95');
+    expect((await calls.resume(id)).status).toBe(200);
+    await first.run(id);
+    await calls.fireClock(id, 'lease');
+    expect(await calls.statusOf(id)).toBe('execution_lost');
+    const without = { scopes: [scope('shop', 'staging', false)] };
+    const { polls, stop } = await waitingPolls(api, [plain], { explain_limit: 0 }, without);
+    const other = await waitingPolls(api, [able], { explain_limit: 0 }, {}, 1);
+    expect((await calls.resume(id)).status).toBe(200);
+    expect((await other.polls[0])?.claims).toMatchObject([{ request_id: id, fence: 2 }]);
+    expect(await transactionsOf(id)).toBe(1);
+    await stop();
+    await Promise.allSettled(polls);
   });
 
   it.each([
