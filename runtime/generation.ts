@@ -12,8 +12,9 @@ import {
   type StoredGeneration,
 } from '../db/generations.js';
 import { type Notifications, topic } from '../db/notifications.js';
-import { removeMembershipsExcept } from '../db/users.js';
+import { listActiveHolders, removeMembershipsExcept } from '../db/users.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
+import { hasAdmin } from '../domain/last-admin.js';
 import type { SharedConfig } from '../domain/policies.js';
 import { repeat } from './repeat.js';
 import { ConfigError } from './start-error.js';
@@ -29,16 +30,12 @@ export interface Generation {
 }
 
 /**
- * CF-30: puts the file's shared part in force, unless it already is. Throws `ConfigError` if a section was probably lost (CF-50), or what
- * `check` throws.
+ * CF-30: puts the file's shared part in force, unless it already is. Throws `ConfigError` if a section was probably lost (CF-50), or
+ * nobody would be an admin any more (CF-43).
  */
-export async function syncGeneration(
-  database: Database,
-  config: Config,
-  check: (tx: Transaction) => Promise<void> = async () => {},
-): Promise<Generation> {
+export async function syncGeneration(database: Database, config: Config): Promise<Generation> {
   const stored = await database.transaction(async (tx) => {
-    const { inForce, rejected, isNew, content, digest } = await compareGeneration(tx, config, check, holdsUnder(tx.macs));
+    const { inForce, rejected, isNew, content, digest } = await compareGeneration(tx, config, holdsUnder(tx.macs));
     if (!isNew && inForce !== undefined) return inForce;
     await insertAuditEvents(tx, rejected.map(notOurs));
     const next = await insertGeneration(tx, digest, JSON.parse(content) as SharedConfig);
@@ -51,23 +48,32 @@ export async function syncGeneration(
 }
 
 /**
- * Checks a start or reload against the generation in force, and blocks other syncs until the transaction ends. Throws `ConfigError` if a
- * check refuses the file.
+ * Checks a start or reload against the generation in force, and blocks other syncs until the transaction ends. Throws `ConfigError` as
+ * `syncGeneration` does.
  */
-export async function compareGeneration(
-  tx: Transaction,
-  config: Config,
-  check: (tx: Transaction) => Promise<void>,
-  holds: Parameters<typeof findInForce>[1],
-) {
+export async function compareGeneration(tx: Transaction, config: Config, holds: Parameters<typeof findInForce>[1]) {
   const { content, digest } = sharedContent(config.shared);
   await lockGenerations(tx);
   const { inForce, rejected } = await findInForce(tx, holds);
   if (inForce !== undefined) refuseLostSections(config, inForce.content);
   // A rejected generation needs a newer one above it: otherwise it would always remain the newest.
   const isNew = inForce?.digest !== digest || rejected.length > 0;
-  if (isNew) await check(tx);
+  if (isNew && inForce !== undefined) await keepAdmin(tx, config, inForce.content);
   return { inForce, rejected, isNew, content, digest };
+}
+
+/**
+ * CF-43: throws `ConfigError` if the file would take the admin from the last active user who is one, so it cannot lock everybody out. The caller holds the
+ * generations' lock, so no user can change meanwhile (IM-64).
+ */
+async function keepAdmin(tx: Transaction, { file, shared }: Config, inForce: SharedConfig): Promise<void> {
+  const known = new Set(shared.auth.groups.map((group) => group.name));
+  const holders = await listActiveHolders(tx);
+  const after = holders.map(({ roles, groups }) => ({ roles, groups: groups.filter((name) => known.has(name)) }));
+  if (hasAdmin(after, shared.auth) || !hasAdmin(holders, inForce.auth)) return;
+  const message = 'no active user would be an admin any more';
+  const hint = 'give somebody the role admin first, or keep the roles and groups that make them one';
+  throw new ConfigError({ file, line: 1, column: 1, key: 'auth', message, hint });
 }
 
 export interface GenerationWatch {

@@ -2,16 +2,13 @@ import type { Logger } from 'pino';
 import { formatProblem, keepRestartKeys, type Lookup, listRestartKeys, loadConfigForUse } from '../config/index.js';
 import type { Config } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
-import type { Database, Transaction } from '../db/client.js';
-import { listActiveHolders } from '../db/users.js';
+import type { Database } from '../db/client.js';
 import { systemActor } from '../domain/audit/draft.js';
 import { GatewayError } from '../domain/errors.js';
-import { hasAdmin } from '../domain/last-admin.js';
-import type { SharedConfig } from '../domain/policies.js';
 import { type GenerationWatch, syncGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
 import type { ReloadRecord } from './reload-record.js';
-import { ConfigError, StartError } from './start-error.js';
+import { StartError } from './start-error.js';
 
 const atMostEveryMs = 5000;
 /** How many errors `config.rejected` keeps. */
@@ -80,7 +77,7 @@ async function attempt(options: ReloadOptions): Promise<Outcome> {
   const { config } = loaded;
   const inForce = options.generations.current().number;
   try {
-    const generation = await syncGeneration(options.database, config, (tx) => requireAdmin(tx, config));
+    const generation = await syncGeneration(options.database, config);
     warnings.push(...listRestartKeys(before, config).map((key) => `needs a restart: ${key}`));
     options.apply(keepRestartKeys(before, config));
     options.generations.use(generation);
@@ -99,23 +96,6 @@ function linesOf({ metrics, log }: ReloadOptions, file: string, error: unknown):
   metrics.backgroundPanics.inc();
   log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, 'reload failed');
   return [`${file}: the reload failed; the log says why`];
-}
-
-/**
- * CF-43: throws `ConfigError` if no active user would remain an admin, so a reload cannot lock everybody out. The caller holds the
- * generations' lock, so no user can change meanwhile (IM-64).
- */
-export async function requireAdmin(
-  tx: Transaction,
-  { file, shared }: Pick<Config, 'file'> & { shared: SharedConfig },
-): Promise<void> {
-  const known = new Set(shared.auth.groups.map((group) => group.name));
-  const holders = await listActiveHolders(tx);
-  const after = holders.map(({ roles, groups }) => ({ roles, groups: groups.filter((name) => known.has(name)) }));
-  if (hasAdmin(after, shared.auth)) return;
-  const message = 'no active user would be an admin any more';
-  const hint = 'give somebody the role admin first, or keep the roles and groups that make them one';
-  throw new ConfigError({ file, line: 1, column: 1, key: 'auth', message, hint });
 }
 
 async function reject(

@@ -11,7 +11,6 @@ import { countActiveUsers, countMembersExcept } from '../../db/users.js';
 import { approverShortage } from '../approver-shortage.js';
 import { compareGeneration } from '../generation.js';
 import { planLimits } from '../license-limits.js';
-import { requireAdmin } from '../reload.js';
 import { loadExistingSecretKey } from '../secret-key.js';
 import { openKey } from '../signing-keys.js';
 import { StartError } from '../start-error.js';
@@ -52,7 +51,7 @@ const firstGeneration = ({ shared }: Config): Changes => ({
   removed_groups: [],
 });
 
-type Holds = Parameters<typeof compareGeneration>[3];
+type Holds = Parameters<typeof compareGeneration>[2];
 
 /** ET-22: throws if a start could not sign. Without a current key, a start creates one. Trusts what an older version left, as the start will. */
 async function generationsThatHold({ security }: Config, database: Database): Promise<Holds> {
@@ -93,11 +92,7 @@ async function approverWarnings(config: Config, database: Database): Promise<Con
 
 function compare(config: Config, database: Database, holds: Holds): Promise<Changes> {
   return database.transaction(async (tx) => {
-    const isFirst = (await countActiveUsers(tx)) === 0;
-    const check = async () => {
-      if (!isFirst) await requireAdmin(tx, config);
-    };
-    const { inForce, isNew } = await compareGeneration(tx, config, check, holds);
+    const { inForce, isNew } = await compareGeneration(tx, config, holds);
     if (inForce === undefined) return firstGeneration(config);
     if (!isNew) return { in_force: inForce.number, next: null, sections: [], removed_groups: [] };
     const groups = config.shared.auth.groups.map(({ name }) => name);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createServer } from '../../api/server.js';
 import { type Lookup, loadConfigForUse } from '../../config/index.js';
 import { runConfigCheck } from '../../runtime/commands/config-check.js';
@@ -59,11 +59,11 @@ async function starts(file: string): Promise<boolean> {
   }
 }
 
-/** Whether a server that runs under the configuration of `api` takes the file over. */
-async function reloads(file: string): Promise<boolean> {
-  const { database, metrics, log } = api.services;
+/** Whether a server that runs under the configuration of `server` takes the file over. */
+async function reloads(file: string, server = api): Promise<boolean> {
+  const { database, metrics, log } = server.services;
   const record = await new Promise<ReloadRecord>((resolve) => {
-    const generation = api.services.generation();
+    const generation = server.services.generation();
     const reloader = createReloader({
       database,
       metrics,
@@ -72,7 +72,7 @@ async function reloads(file: string): Promise<boolean> {
       lookup,
       everyMs: 1,
       generations: { current: () => generation, use: () => {} },
-      current: () => ({ ...api.config, file }),
+      current: () => ({ ...server.config, file }),
       apply: () => {},
       onEnd: async (ended) => resolve(ended),
     });
@@ -135,14 +135,28 @@ describe('svc config check --online, a start and a reload judge alike (CF-I1)', 
     expect((await types()).slice(before)).toEqual([{ type: 'config.rejected' }]);
   });
 
-  it('CF-43: what would leave no admin is refused by check and reload, and changes nothing', async () => {
-    const { database } = api.services;
-    await database.query(`update users set roles = '{chief}' where id = 'admin'`);
-    const before = await storedState(database, ['audit_events', 'rate_windows']);
-    const file = write(shopToml + more + roleToml('chief', ['user.write']), api.database.url);
-    expect([await isValid(file), await reloads(file)]).toEqual([false, false]);
-    expect(await storedState(database, ['audit_events', 'rate_windows'])).toBe(before);
-    await database.query(`update users set roles = '{admin,requester}' where id = 'admin'`);
+  describe('a file that makes nobody an admin', () => {
+    const powerless = shopToml + roleToml('chief', ['user.write']);
+    let own: TestApi;
+    beforeEach(async () => {
+      own = await startTestApi({ toml: shopToml + chief });
+      await own.services.database.query(`update users set roles = '{chief}' where id = 'admin'`);
+    });
+    afterEach(() => own.close());
+
+    it('CF-43: is refused by all three, and changes nothing', async () => {
+      const state = () => storedState(own.services.database, ['audit_events', 'rate_windows']);
+      const before = await state();
+      const file = write(powerless, own.database.url);
+      expect([await isValid(file), await reloads(file, own), await starts(file)]).toEqual([false, false, false]);
+      expect(await state()).toBe(before);
+    });
+
+    it('CF-43: may be put in force by a start if nobody is one anyway', async () => {
+      await own.services.database.query(`update users set status = 'suspended' where id = 'admin'`);
+      const file = write(powerless, own.database.url);
+      expect([await isValid(file), await starts(file)]).toEqual([true, true]);
+    });
   });
 });
 
