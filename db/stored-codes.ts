@@ -61,23 +61,32 @@ export async function writeCodes(tx: Transaction, codes: readonly NewCodes[]): P
   );
 }
 
-export interface CodedGeneration {
+interface CodedGeneration {
   number: number;
   digest: string;
   content: unknown;
   mac: string | null;
 }
 
-/** The next generations by number, a few per call. */
-export function listCodedGenerations(tx: Transaction, after: number): Promise<CodedGeneration[]> {
-  return tx.query<CodedGeneration>(
-    'select number, digest, content, mac from config_generations where number > $1 order by number limit 20',
-    [after],
-  );
-}
+/** A few generations are coded by one statement. */
+const batchGenerations = 20;
 
-export async function writeGenerationCode(tx: Transaction, number: number, mac: string | null): Promise<void> {
-  await tx.query('update config_generations set mac = $2 where number = $1', [number, mac]);
+/** Gives the next generations by number the code that `code` returns. Returns the last number, or null when none is left. */
+export async function codeGenerations(
+  tx: Transaction,
+  after: number,
+  code: (generation: CodedGeneration) => string | null,
+): Promise<number | null> {
+  const batch = await tx.query<CodedGeneration>(
+    'select number, digest, content, mac from config_generations where number > $1 order by number limit $2',
+    [after, batchGenerations],
+  );
+  const codes = batch.map((generation) => ({ number: generation.number, mac: code(generation) }));
+  await tx.query(
+    `update config_generations g set mac = c.mac from jsonb_to_recordset($1::jsonb) as c(number bigint, mac text) where g.number = c.number`,
+    [JSON.stringify(codes)],
+  );
+  return batch.at(-1)?.number ?? null;
 }
 
 export const generationCode = (generation: CodedGeneration, macs: ApprovalMacs) => macs.mac(generationText(generation));

@@ -5,7 +5,7 @@ import type { Transaction } from '../db/client.js';
 import { lockCoded } from '../db/request-state.js';
 import { insertSecretKey } from '../db/secret-key.js';
 import { findCurrentKey, type KeyPurpose, listAllKeys, resealKey, type SigningKeyRow } from '../db/signing-keys.js';
-import { codesOf, generationCode, listCodedGenerations, writeCodes, writeGenerationCode } from '../db/stored-codes.js';
+import { codeGenerations, codesOf, generationCode, writeCodes } from '../db/stored-codes.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import { StartError } from './start-error.js';
 
@@ -15,6 +15,8 @@ export const batchRows = 200;
 /** What an earlier version left behind, and how far adding codes has got. */
 export interface Adoption {
   after: string | null;
+  /** The last generation that got its code; null once all have. */
+  generation: number | null;
 }
 
 /**
@@ -38,11 +40,15 @@ export async function cannotOpen(tx: Transaction): Promise<string | null> {
   return current === undefined ? null : `signing key ${current.keyId} (execution_token) cannot be opened with this secret key`;
 }
 
-/** Trusts what is stored and adds codes to the next requests; false when none is left. */
+/** Trusts what is stored and adds codes to the next requests, then to the next generations; false when none is left. */
 export async function adoptBatch(tx: Transaction, adoption: Adoption): Promise<boolean> {
   const found = await lockCoded(tx, adoption.after, batchRows, true);
   const last = found.at(-1);
-  if (last === undefined) return false;
+  if (last === undefined) {
+    if (adoption.generation === null) return false;
+    adoption.generation = await codeGenerations(tx, adoption.generation, (one) => generationCode(one, tx.macs));
+    return true;
+  }
   await writeCodes(
     tx,
     found.map((one) => codesOf({ ...one, request: { ...one.request, passedBy: one.traced } }, tx.macs)),
@@ -54,7 +60,6 @@ export async function adoptBatch(tx: Transaction, adoption: Adoption): Promise<b
 /** Ends the adoption in one step. From then on, rows without a code are rejected, and no other adoption can begin. */
 export async function endAdoption(tx: Transaction, secretKey: Uint8Array): Promise<void> {
   for (const purpose of purposes) for (const row of await listAllKeys(tx, purpose)) await takeSeal(tx, row, purpose, secretKey);
-  await eachGeneration(tx, (generation) => generationCode(generation, tx.macs));
   await insertSecretKey(tx, tx.macs.keyCheck);
   await insertAuditEvents(tx, [secretKeyEvent('adopted', tx.macs)]);
 }
@@ -67,20 +72,6 @@ async function takeSeal(
 ): Promise<void> {
   const seed = openFormerSeed(sealedSeed, keyId, secretKey);
   if (seed !== null) await resealKey(tx, keyId, sealSeed(seed, { keyId, purpose }, secretKey));
-}
-
-/** Gives every stored generation the code that `code` returns. */
-export async function eachGeneration(
-  tx: Transaction,
-  code: (generation: Awaited<ReturnType<typeof listCodedGenerations>>[number]) => string | null,
-): Promise<void> {
-  for (let after = 0; ; ) {
-    const batch = await listCodedGenerations(tx, after);
-    const last = batch.at(-1);
-    if (last === undefined) return;
-    for (const generation of batch) await writeGenerationCode(tx, generation.number, code(generation));
-    after = last.number;
-  }
 }
 
 export const secretKeyEvent = (step: 'adopted' | 'changed', { keyCheck }: ApprovalMacs): AuditDraft => ({

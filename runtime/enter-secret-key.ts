@@ -13,7 +13,7 @@ const busyPauseMs = 100;
  * processes may start at the same time: they take turns with batches, and a killed one leaves the rest to the next start.
  */
 export async function enterSecretKey(database: Database, secretKey: Uint8Array, log: Logger): Promise<void> {
-  const adoption: Adoption & { isTold: boolean } = { after: null, isTold: false };
+  const adoption: Adoption & { isTold: boolean } = { after: null, generation: 0, isTold: false };
   for (;;) {
     const step = await database.transaction((tx) => enter(tx, secretKey, adoption));
     if (step === 'done') return;

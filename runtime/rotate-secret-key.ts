@@ -5,9 +5,9 @@ import type { Database, Transaction } from '../db/client.js';
 import { lockCoded } from '../db/request-state.js';
 import { findSecretKey, lastTransaction, oldestTransaction, tryLockSecretKey, updateSecretKey } from '../db/secret-key.js';
 import { listAllKeys, lockKeys, resealKey } from '../db/signing-keys.js';
-import { type NewCodes, renewedCodes, renewedGenerationCode, writeCodes } from '../db/stored-codes.js';
+import { codeGenerations, type NewCodes, renewedCodes, renewedGenerationCode, writeCodes } from '../db/stored-codes.js';
 import { waitUntil } from '../lib/deadline.js';
-import { batchRows, eachGeneration, purposes, secretKeyEvent } from './adopt-database.js';
+import { batchRows, purposes, secretKeyEvent } from './adopt-database.js';
 import { StartError } from './start-error.js';
 
 const barrierMs = 60_000;
@@ -38,6 +38,12 @@ export async function rotateSecretKey(database: Database, from: Uint8Array, to: 
     if (batch.length === 0) break;
     count += batch.length;
     after = batch.at(-1)!.id;
+  }
+  for (let after: number | null = 0; after !== null; ) {
+    const last: number = after;
+    after = await database.transaction((tx) =>
+      codeGenerations(tx, last, (one) => renewedGenerationCode(one, keys.from.macs, keys.to.macs)),
+    );
   }
   await database.transaction((tx) => end(tx, keys));
   return count;
@@ -78,7 +84,6 @@ async function end(tx: Transaction, { from, to }: Keys): Promise<void> {
       if (seed !== null) await resealKey(tx, keyId, sealSeed(seed, { keyId, purpose }, to.secretKey));
     }
   }
-  await eachGeneration(tx, (generation) => renewedGenerationCode(generation, from.macs, to.macs));
   await updateSecretKey(tx, { keyCheck: to.macs.keyCheck, formerCheck: null });
   await insertAuditEvents(tx, [secretKeyEvent('changed', to.macs)]);
 }

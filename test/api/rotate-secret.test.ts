@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { approvalMacs } from '../../crypto/approval-macs.js';
+import { insertGeneration } from '../../db/generations.js';
 import { updateSecretKey } from '../../db/secret-key.js';
 import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
 import type { TestApi } from '../support/api.js';
@@ -92,6 +93,25 @@ describe('svc server keys rotate-secret (HD-50)', () => {
 
     const next = await start(newKey);
     expect((await next.act(tokens.owner, approved, 'resume')).status).toBe(200);
+  });
+
+  it('puts any number of generations under the new key, a few per transaction, but not one that was not under the old', async () => {
+    const { database: db } = old.services;
+    const { shared } = old.services.generation();
+    await db.transaction(async (tx) => {
+      for (let left = 45; left > 0; left -= 1) await insertGeneration(tx, `digest ${left}`, shared);
+    });
+    const [forged] = await calls.sql<{ number: number }>(
+      `update config_generations set mac = 'none' where digest = 'digest 20' returning number`,
+    );
+    expect((await rotate()).code).toBe(0);
+    const rows = await calls.sql<{ number: number; mac: string | null; written: string }>(
+      'select number, mac, xmin::text as written from config_generations order by number',
+    );
+    expect(rows.filter(({ mac }) => mac === null)).toMatchObject([forged]);
+    expect(new Set(rows.map(({ written }) => written)).size).toBe(3);
+    const next = await start(newKey);
+    expect(await next.sql(`select 1 from audit_events where event_type = 'config.rejected'`)).toEqual([]);
   });
 
   it('refuses the key in use, and one that is none', async () => {

@@ -80,7 +80,7 @@ describe('the first start after a version without authentication codes (HD-50)',
 
   it('goes on where one that was killed had got to', async () => {
     const ids = await olderVersion(450);
-    await withDatabase((db) => db.transaction((tx) => adoptBatch(tx, { after: null })));
+    await withDatabase((db) => db.transaction((tx) => adoptBatch(tx, { after: null, generation: 0 })));
     expect(await countWithout()).toBeGreaterThan(200);
     const { calls } = await start();
     expect(await countWithout()).toBe(0);
