@@ -33,6 +33,10 @@ describe.skipIf(program === null)('helm', () => {
       'gateway.config: security.secret_key_file cannot',
       toml('gateway', ['[mcp]', '[security]\nsecret_key_file = "/etc/key"\n[mcp]']),
     ],
+    [
+      'gateway.config: server.drain_secs must be a number',
+      toml('gateway', ['[server]', `[server]\ndrain_secs = "\${DRAIN:-60}"`]),
+    ],
     ['gateway.config: trusted_proxies must', { api: { ingress: { enabled: true } } }],
     ['gateway.config: result_storage.bucket must name', toml('gateway', [`bucket = "\${SVC_RESULTS_BUCKET}"`, ''])],
     ['gateway.env.SVC_RESULTS_BUCKET must name', { gateway: { env: { SVC_RESULTS_BUCKET: '' } } }],

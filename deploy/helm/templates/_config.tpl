@@ -17,6 +17,9 @@
 {{- if and .Values.api.enabled (not (has (dig "server" "listen" "0.0.0.0:3000" $config) (list "0.0.0.0:3000" "[::]:3000"))) -}}
   {{- fail "gateway.config: server.listen must be \"0.0.0.0:3000\" (also if absent), or \"[::]:3000\" with IPv6; otherwise nobody reaches the server" -}}
 {{- end -}}
+{{- if not (has (dig "server" "drain_secs" 20 $config | kindOf) (list "int" "int64" "float64")) -}}
+  {{- fail "gateway.config: server.drain_secs must be a number here, because the pod's grace period follows from it: drain_secs = 20" -}}
+{{- end -}}
 {{- if and .Values.api.enabled .Values.api.ingress.enabled (not (dig "trusted_proxies" nil $config)) -}}
   {{- fail "gateway.config: trusted_proxies must name the ingress (api.ingress.enabled): without it all callers have one address" -}}
 {{- end -}}
