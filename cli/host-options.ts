@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isHostPort } from '../lib/host-port.js';
 
 /** The output modes of the client's commands. */
 export type Mode = 'human' | 'json' | 'quiet';
@@ -16,6 +17,12 @@ export function configOption(): Option {
 /** `--config` in any position: a parent command consumes it before the child sees it. */
 export function configOf(command: Command): string {
   return command.optsWithGlobals<{ config: string }>().config;
+}
+
+/** The rule of `server.listen`. */
+export function hostPort(text: string): string {
+  if (!isHostPort(text)) throw new InvalidArgumentError('it must be host:port.');
+  return text;
 }
 
 export const overlapOption = () =>

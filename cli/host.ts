@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { KeyCommand, KeysOptions } from '../runtime/commands/keys.js';
 import type { Say } from '../runtime/commands/say.js';
 import { addExamples } from './define/examples.js';
-import { configOf, configOption, formatOptions, type Mode, overlapOption } from './host-options.js';
+import { configOf, configOption, formatOptions, hostPort, type Mode, overlapOption } from './host-options.js';
 import { type UsageError, usageError } from './usage.js';
 
 /** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51), told in `mode`. */
@@ -88,7 +88,7 @@ function defineServer(program: Command, choose: Choose): void {
   const server = define(program, 'server', 'run the HTTP API');
   server
     .addOption(configOption())
-    .option('--listen <addr>', 'host:port, instead of server.listen')
+    .option('--listen <addr>', 'host:port, instead of server.listen', hostPort)
     .option('--force-bootstrap', 'revoke the bootstrap tokens and create new ones')
     .action(({ config, listen, forceBootstrap }: ServerOptions) =>
       choose(async () => {

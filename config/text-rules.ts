@@ -5,6 +5,7 @@ import { collectorProblem } from '../domain/collector-address.js';
 import { matchesEvent } from '../domain/notifications/events.js';
 import { parsePermission } from '../domain/permissions.js';
 import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
+import { isHostPort } from '../lib/host-port.js';
 import { isAddressOrCidr, isPrivateHost, refusedHost } from './addresses.js';
 import type { Check } from './leaf.js';
 
@@ -115,9 +116,4 @@ export const webhookSecret = told((text) => {
 function parseHttp(text: string): URL | null {
   if (!/^https?:\/\/[^\s]+$/i.test(text) || !URL.canParse(text)) return null;
   return new URL(text);
-}
-
-function isHostPort(text: string): boolean {
-  const match = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(text);
-  return match !== null && Number(match[2]) <= 65_535;
 }

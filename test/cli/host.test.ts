@@ -68,6 +68,13 @@ describe('commands of the gateway host (CL-60)', () => {
       [['server', '--confg', 'x'], 'unknown option --confg (did you mean --config?)\nhint: svc server --help'],
       [['server', 'relaod'], "unknown command 'relaod' (did you mean reload?)\nhint: svc server --help"],
       [['config', 'chekc'], "unknown command 'chekc' (did you mean check?)\nhint: svc config --help"],
+      ...[':3000', '127.0.0.1:', 'localhost', 'localhost:65536'].map(
+        (listen) =>
+          [
+            ['server', '--listen', listen],
+            `--listen does not take '${listen}': it must be host:port\nhint: svc server --help`,
+          ] as const,
+      ),
       [['server', 'keys'], 'a subcommand is missing\nhint: svc server keys --help'],
       [['server', 'keys', 'revoke'], '<key_id> is missing\nhint: svc server keys revoke --help'],
     ] as const;
