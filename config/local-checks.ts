@@ -34,7 +34,7 @@ function checkFiles({ sections: { database, temporal } }: Draft, directory: stri
   }
 }
 
-/** Without `SVC_SECRET_KEY` a file that is named must exist, and no key file may be readable by others (ET-21, ET-21a, ET-22). */
+/** Without `SVC_SECRET_KEY` a file that is named must exist, and no key file may be readable by others, or not by us (ET-21, ET-21a, ET-22). */
 function checkSecretKey(
   { sections: { root, security }, broken }: Draft,
   directory: string,
@@ -54,7 +54,8 @@ function checkSecretKey(
   const mode = file === null ? null : modeOf(resolve(directory, file));
   if (mode === null) {
     if (named !== null) findings.error({ path, message: 'file is missing' });
-  } else if ((mode & 0o077) !== 0) findings.error({ path, message: 'key file is readable by others', hint: 'chmod 600' });
+  } else if (mode === 'unreadable') findings.error({ path, message: 'file cannot be read' });
+  else if ((mode & 0o077) !== 0) findings.error({ path, message: 'key file is readable by others', hint: 'chmod 600' });
 }
 
 /** OP-44 and the warning of OP-42. */
@@ -101,11 +102,12 @@ function warn({ sections: { audit, auth, slack }, broken }: Draft, findings: Fin
 }
 
 /** The permission bits of a file, or null if there is none. */
-function modeOf(file: string): number | null {
+function modeOf(file: string): number | 'unreadable' | null {
   try {
-    return statSync(file).mode;
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? null;
+    return mode === null || isReadable(file) ? mode : 'unreadable';
   } catch {
-    return null;
+    return 'unreadable';
   }
 }
 

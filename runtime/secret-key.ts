@@ -10,19 +10,25 @@ import { StartError } from './start-error.js';
 export async function loadSecretKey(security: Config['security'], warn: (text: string) => void): Promise<Uint8Array> {
   if (security.secretKey !== null) return parseKey(security.secretKey, 'SVC_SECRET_KEY');
   const path = security.secretKeyFile;
-  const text = await readIfThere(path);
+  const text = await readKeyFile(path);
   if (text === null && security.secretKeyFileNamed) throw new StartError(`security.secret_key_file: ${path} does not exist`);
   if (text === null && (await createPrivateFile(path, randomBytes(32).toString('hex'))))
     warn(`made ${path}: only processes that share this file can start, and without it the signing keys are lost`);
   if (await isReadableByOthers(path)) throw new StartError(`${path}: the secret key is readable by others (chmod 600 ${path})`);
-  return parseKey(text ?? (await readIfThere(path)) ?? '', path);
+  return parseKey(text ?? (await readKeyFile(path)) ?? '', path);
 }
 
 /** The same for a command. It creates no file, because a new key could not open anything that is stored. */
 export async function loadExistingSecretKey(security: Config['security']): Promise<Uint8Array> {
-  if (security.secretKey === null && (await readIfThere(security.secretKeyFile)) === null)
+  if (security.secretKey === null && (await readKeyFile(security.secretKeyFile)) === null)
     throw new StartError(`security.secret_key_file: ${security.secretKeyFile} does not exist`);
   return loadSecretKey(security, () => {});
+}
+
+function readKeyFile(path: string): Promise<string | null> {
+  return readIfThere(path).catch((error: NodeJS.ErrnoException) => {
+    throw new StartError(`security.secret_key_file: ${path} cannot be read: ${error.code}`);
+  });
 }
 
 function parseKey(text: string, source: string): Uint8Array {

@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentToml } from '../../cli/init/agent-toml.js';
@@ -51,6 +51,17 @@ describe('a bad configuration (configuration.md 13)', () => {
       errors: [{ key: 'security.secret_key_file', message: 'key file is readable by others' }],
     });
     expect(errorsOf(text)).toEqual(['server.toml:5:19: security.secret_key_file: file is missing']);
+  });
+
+  it('is refused for a key file that cannot be read, named or not (CF-I1, OP-51)', () => {
+    const refused = { ok: false, errors: [{ key: 'security.secret_key_file', message: 'file cannot be read' }] };
+    const folder = (directory: string) => void mkdirSync(join(directory, 'svc.key'), { mode: 0o700 });
+    expect(load(`${MINIMAL}[security]\nsecret_key_file = "svc.key"`, {}, folder)).toMatchObject(refused);
+    const loop = (directory: string) => {
+      mkdirSync(join(directory, 'state'));
+      symlinkSync('secret.key', join(directory, 'state/secret.key'));
+    };
+    expect(load(MINIMAL, {}, loop)).toMatchObject(refused);
   });
 
   it('is refused for a secret key of the wrong length in the environment (ET-22)', () => {
