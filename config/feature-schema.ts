@@ -85,7 +85,7 @@ export const featureSections = {
     enabled: bool(true),
     allowed_origins: list(rules.origin),
     default_environment: textOr('development', rules.name),
-    session_ttl_secs: int(3600, 10),
+    session_ttl_secs: int(3600, 10, 2_000_000),
     max_sessions: int(1000, 1),
     elicitation_timeout_secs: int(300, 10),
     replay_buffer_size: int(100, 1, 10_000),

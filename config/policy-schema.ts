@@ -18,6 +18,9 @@ import {
 import { withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
 
+/** The limit of `agent.toml`: PostgreSQL takes the milliseconds as an integer. */
+const maxTimeoutSecs = 2_000_000;
+
 const pair = { database: textOr('*', rules.nameOrStar), environment: textOr('*', rules.nameOrStar) };
 
 const operation = rules.told(
@@ -78,7 +81,7 @@ const workflowKeys = z.strictObject({
   explain: bool(true),
   pending_ttl_secs: optionalInt(1),
   approval_ttl_secs: optionalInt(1),
-  statement_timeout_secs: optionalInt(1),
+  statement_timeout_secs: optionalInt(1, maxTimeoutSecs),
 });
 const workflow = withRule(workflowKeys, ['auto_approve.mode', 'steps'], ({ auto_approve: rule, steps }, tell) => {
   if (rule === null && steps.length === 0) tell('must have auto_approve or steps');
@@ -92,11 +95,11 @@ const executionPolicyKeys = z.strictObject({
   max_executions: int(1, 1),
   execution_window_secs: int(86_400, 1),
   retry_on_failure: bool(false),
-  statement_timeout_secs: int(30, 1),
+  statement_timeout_secs: int(30, 1, maxTimeoutSecs),
   max_statement_timeout_secs: int(600, 1),
   max_rows: optionalInt(1),
   migration_lease_duration_secs: optionalInt(5),
-  migration_statement_timeout_secs: optionalInt(0),
+  migration_statement_timeout_secs: optionalInt(0, maxTimeoutSecs),
 });
 const executionPolicy = timeouts.reduce(
   (schema, key) =>

@@ -107,6 +107,24 @@ export const BAD_FILES: [name: string, added: string, errors: string[]][] = [
     ['6:20: workflows[0].pending_ttl_secs: must be 1 to 2147483647'],
   ],
   [
+    'timeouts that PostgreSQL has no milliseconds for',
+    '[[execution_policies]]\nstatement_timeout_secs = 2000001\nmigration_statement_timeout_secs = 2000001\nmax_statement_timeout_secs = 2147483647',
+    [
+      '5:26: execution_policies[0].statement_timeout_secs: must be 1 to 2000000',
+      '6:36: execution_policies[0].migration_statement_timeout_secs: must be 0 to 2000000',
+    ],
+  ],
+  [
+    'such a timeout of a workflow',
+    '[[workflows]]\nauto_approve = { mode = "always" }\nstatement_timeout_secs = 2000001',
+    ['6:26: workflows[0].statement_timeout_secs: must be 1 to 2000000'],
+  ],
+  [
+    'a session that lives longer than its queries can say',
+    '[mcp]\nsession_ttl_secs = 2000001',
+    ['5:20: mcp.session_ttl_secs: must be 10 to 2000000'],
+  ],
+  [
     'an event that matches nothing',
     '[[webhooks]]\nid = "a"\nurl = "https://a.example.net"\nevents = ["request_created"]',
     ['7:11: webhooks[0] "a".events[0]: matches no event'],
