@@ -46,6 +46,7 @@ export async function createServer(options: StartOptions): Promise<RunningServer
     const ready = readinessOf(services);
     const http = httpServerOf(services, ready, options.times ?? defaultTimes);
     await warmUp(services);
+    signal.throwIfAborted();
     const port = await listen(http, options.listen ?? config.server.listen);
     releases.add(() => closeHttp(http));
     releases.add(await writePidFile(config.stateDir));
