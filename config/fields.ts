@@ -30,8 +30,8 @@ export const optionalText = (check: Check = accept) =>
     value === undefined ? null : checked(value, check, fail),
   );
 
-export const int = (fallback: number, min: number, max = MAX_INT) =>
-  field({ type: 'integer', fallback, rule: between(min, max) }, fallback, (value, fail) =>
+export const int = (fallback: number, min: number, max = MAX_INT, remark = '') =>
+  field({ type: 'integer', fallback, rule: between(min, max) + remark }, fallback, (value, fail) =>
     value === undefined ? fallback : integer(value, min, max, fail),
   );
 

@@ -25,7 +25,7 @@ const guardedSection = rules.told(
 
 /** Keys above the first section. */
 export const rootKeys = {
-  state_dir: text(),
+  state_dir: text(rules.stateDir),
   trusted_proxies: list(rules.addressOrCidr),
   allow_private_networks: bool(false),
   allow_empty: list(guardedSection),
@@ -101,7 +101,7 @@ export const processSections = {
   }),
   worker: z.strictObject({
     listen: textOrEmpty('127.0.0.1:3001', rules.hostPort),
-    max_concurrent_activities: int(100, 1, 10_000),
+    max_concurrent_activities: int(100, 1, 10_000, '; never more than `database.pool_max` at work'),
   }),
   database: z.strictObject({
     url: text(rules.databaseUrl),

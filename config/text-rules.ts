@@ -51,6 +51,7 @@ export const logOrigin = rule(
   'must be 1 to 255 characters without white space and +',
 );
 export const argument = told(() => null, 'a program and its arguments; no shell reads them');
+export const stateDir = told(() => null, 'one for each server, else `svc server reload` reaches only the one that started last');
 export const bearerToken = matching(/^[\x21-\x7e]+$/, 'must be printable ASCII without white space');
 export const apiToken = matching(/^svc_[0-9a-f]{32}$/, 'must be svc_ and 32 lower-case hex characters');
 export const webhookId = matching(
