@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { callApi } from './api-call.js';
 import type { Stage } from './play.js';
+import { underLocalhost } from './ports.js';
 import { paste, shownPath } from './shell.js';
 import { userToken } from './users.js';
 
 /** The text for a running demo: where things are, and commands to paste as they are (DV-10); `atEnd` says what Ctrl-C does. */
 export async function closingText(stage: Stage, atEnd: string): Promise<string> {
-  const lines = ['', `The gateway runs at ${stage.serverUrl}`];
+  const lines = ['', `The gateway runs at ${underLocalhost(stage.serverUrl)}`];
   if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
   lines.push(`Logs               ${shownPath(stage.layout.run)}`, ...consoleLines(stage));
   lines.push('', 'Or try, from this folder in another terminal:');

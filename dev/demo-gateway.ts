@@ -6,6 +6,7 @@ import type { DemoIdentity } from './identity/provider.js';
 import type { Layout } from './layout.js';
 import { loadPasswords } from './passwords.js';
 import type { Stage } from './play.js';
+import { coverIpv6 } from './ports.js';
 import type { Report } from './report.js';
 import type { Session } from './session.js';
 import { awaitSnapshots } from './snapshots.js';
@@ -20,6 +21,7 @@ export interface DemoPorts {
 
 /** Starts the demo in a folder locked by this process: engines, databases, gateway, users. */
 export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<Stage> {
+  session.atEnd(await coverIpv6(ports.api));
   const passwords = loadPasswords(layout.passwords);
   const identity = ports.oidc === undefined ? null : await addIdentity(session, ports.oidc, report);
   const [postgres, temporal] = await session.together([

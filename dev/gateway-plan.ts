@@ -8,7 +8,7 @@ import { withIdentity } from './identity/plan.js';
 import type { DemoIdentity } from './identity/provider.js';
 import { clone, type Layout } from './layout.js';
 import type { Passwords, ShopEnvironment } from './passwords.js';
-import { freePort } from './ports.js';
+import { freePort, underLocalhost } from './ports.js';
 import type { PostgresServer } from './postgres.js';
 import { shopRoles } from './shop-roles.js';
 
@@ -74,7 +74,7 @@ export interface DemoPlaces {
  * database.
  */
 export async function planDemo(layout: Layout, places: DemoPlaces): Promise<GatewayPlan> {
-  const serverUrl = `http://localhost:${places.apiPort}`;
+  const serverUrl = `http://127.0.0.1:${places.apiPort}`;
   const workerListen = `127.0.0.1:${await freePort()}`;
   const withLogins = places.identity ? withIdentity(layout, places.identity) : null;
   const environment = {
@@ -82,7 +82,7 @@ export async function planDemo(layout: Layout, places: DemoPlaces): Promise<Gate
     ...withLogins?.environment,
     SVC_DEV_STATE_DIR: layout.state,
     SVC_DEV_LISTEN: `127.0.0.1:${places.apiPort}`,
-    SVC_DEV_SERVER_URL: serverUrl,
+    SVC_DEV_SERVER_URL: underLocalhost(serverUrl),
     SVC_DEV_WORKER_LISTEN: workerListen,
     SVC_DEV_DATABASE_URL: places.databaseUrl,
     SVC_DEV_TEMPORAL_ADDRESS: places.temporal.address,

@@ -2,14 +2,15 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { join } from 'node:path';
 import { type Api, callApi, unexpected } from './api-call.js';
 import type { Layout } from './layout.js';
+import { underLocalhost } from './ports.js';
 
 const users = [
   { id: 'alice', roles: ['requester'], groups: [] },
   { id: 'bob', roles: ['requester'], groups: ['dba-team'] },
 ];
 
-/** Bob gets another name of the same server: browsers keep cookies by host, so both can be signed in to the web console. */
-const addressFor = (id: string, server: string) => (id === 'bob' ? server.replace('//localhost:', '//127.0.0.1:') : server);
+/** Alice gets another name of the same server: browsers keep cookies by host, so both can be signed in to the web console. */
+const addressFor = (id: string, server: string) => (id === 'alice' ? underLocalhost(server) : server);
 
 /**
  * Creates the demo's users and their token files over HTTP, and a configuration of `svc` for each (DV-7, DV-8). Safe to repeat: a

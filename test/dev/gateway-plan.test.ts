@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { planGiven, readGivenConfig } from '../../dev/gateway-plan.js';
+import { planDemo, planGiven, readGivenConfig } from '../../dev/gateway-plan.js';
+import { layoutOf } from '../../dev/layout.js';
+import { loadPasswords } from '../../dev/passwords.js';
+import type { PostgresServer } from '../../dev/postgres.js';
 
 let folder: string;
 let file: string;
@@ -33,5 +36,18 @@ describe('svc dev with a given server.toml (DV-2)', () => {
     expect(planGiven(readGivenConfig(file), null, null).agent).toBeNull();
     writeFileSync(join(folder, 'agent.toml'), '');
     expect(planGiven(readGivenConfig(file), null, null).agent).toMatchObject({ config: join(folder, 'agent.toml') });
+  });
+});
+
+describe('the demo of svc dev (DV-5)', () => {
+  it('sends tokens to 127.0.0.1, where its server listens, and not to what localhost may mean', async () => {
+    const layout = layoutOf(folder);
+    const postgres = { url: () => 'postgres://embedded' } as unknown as PostgresServer;
+    const passwords = loadPasswords(join(folder, 'passwords'));
+    const temporal = { address: '127.0.0.1:7233', uiUrl: null };
+    const plan = await planDemo(layout, { apiPort: 3000, postgres, passwords, databaseUrl: 'postgres://embedded', temporal });
+    const { serverUrl, environment, agent } = plan;
+    expect([serverUrl, agent?.environment.SVC_DEV_SERVER_URL]).toEqual(Array(2).fill('http://127.0.0.1:3000'));
+    expect(environment.SVC_DEV_SERVER_URL).toBe('http://localhost:3000');
   });
 });

@@ -1,6 +1,11 @@
-import { createServer } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
-import { freePort, requirePort } from '../../dev/ports.js';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { connect, createServer, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { coverIpv6, freePort, requirePort } from '../../dev/ports.js';
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
 
 describe('the ports of svc dev', () => {
   afterEach(() => {
@@ -17,6 +22,30 @@ describe('the ports of svc dev', () => {
     expect(await requirePort('PORT', 3000)).toBe(port);
   });
 
+  it.runIf(hasIpv6)('are refused when they are taken on ::1 only, which localhost may mean (DV-5)', async () => {
+    const port = await freePort();
+    await listening(createServer(), port, '::1');
+    await expect(requirePort('PORT', port)).rejects.toThrow(`port ${port} is in use; try PORT=${port + 10} npm start`);
+    await expect(coverIpv6(port)).rejects.toThrow(`port ${port} of ::1 is in use`);
+  });
+
+  it.runIf(hasIpv6)("are nobody else's on ::1 while it runs: who calls there reaches what listens on 127.0.0.1", async () => {
+    const port = await freePort();
+    const end = await coverIpv6(port);
+    onTestFinished(end);
+    await expect(listening(createServer(), port, '::1')).rejects.toThrow('EADDRINUSE');
+    await expect(once(connect(port, '::1').resume(), 'end')).rejects.toThrow('ECONNRESET');
+    await listening(
+      createHttpServer((request, response) => request.pipe(response)),
+      port,
+      '127.0.0.1',
+    );
+    const body = 'x'.repeat(1_000_000);
+    expect(await (await fetch(`http://[::1]:${port}`, { method: 'POST', body })).text()).toBe(body);
+    end();
+    await listening(createServer(), port, '::1');
+  });
+
   it('come from the usual number when the variable is empty', async () => {
     const usual = await freePort();
     process.env.PORT = '';
@@ -28,3 +57,9 @@ describe('the ports of svc dev', () => {
     await expect(requirePort('PORT', 3000)).rejects.toThrow(/^PORT: .* is not a port number$/);
   });
 });
+
+/** Listens until the end of the test. */
+async function listening(server: Server, port: number, host: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  onTestFinished(() => void server.close());
+}
