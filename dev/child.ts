@@ -112,8 +112,10 @@ function supervise(options: ChildOptions, child: ChildProcess): Child {
   });
   const stop = async (signal: NodeJS.Signals, graceMs: number) => {
     if (ended) return;
-    send(child.pid, signal);
-    if ((await within(exited, graceMs, null)) === null) send(child.pid === undefined ? undefined : -child.pid, 'SIGKILL');
+    const group = child.pid === undefined ? undefined : -child.pid;
+    // A watcher passes on every signal but this one.
+    send(signal === 'SIGKILL' ? group : child.pid, signal);
+    if ((await within(exited, graceMs, null)) === null) send(group, 'SIGKILL');
     await exited;
   };
   const { name, logFile } = options;

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { lastLines, startChild } from '../../dev/child.js';
 import { eventually, isAlive, runScript, temporaryFolder } from '../support/processes.js';
 
@@ -39,6 +39,18 @@ describe('a child of svc dev', () => {
     expect(sleeper).toBeDefined();
     killed.kill('SIGKILL');
     await eventually(() => !isAlive(watcher) && !isAlive(sleeper!));
+  });
+
+  it('leaves nothing when it is killed with its watcher, which cannot pass that on (DV-6)', async () => {
+    const folder = await temporaryFolder();
+    const path = await pathWithout('setpriv', folder);
+    const { process: starter, line } = await runScript(parent, ['sleep', folder], { PATH: path });
+    const watcher = Number(line.split(' ')[0]);
+    const [sleeper] = await childrenOf(watcher);
+    onTestFinished(() => void (isAlive(sleeper!) && process.kill(sleeper!, 'SIGKILL')));
+    starter.kill('SIGUSR2');
+    await eventually(() => !isAlive(watcher));
+    await eventually(() => !isAlive(sleeper!), 3000);
   });
 
   it('is killed when it does not follow the stop signal in time', async () => {
