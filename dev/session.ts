@@ -33,7 +33,7 @@ export interface Session {
 
 export function createSession(): Session {
   const ending = new AbortController();
-  const parts: Part[] = [];
+  const parts = new Set<Part>();
   const releases = createReleases((error) => process.stderr.write(`error: ${String(error)}\n`));
   let cause: string | null = null;
 
@@ -46,7 +46,7 @@ export function createSession(): Session {
     signal: ending.signal,
     failure: () => cause,
     add(part) {
-      parts.push(part);
+      parts.add(part);
       void part.child.exited.then((how) => end(describeDeath(part.child, how)));
     },
     giveWay() {
@@ -61,7 +61,11 @@ export function createSession(): Session {
     end,
     async stop() {
       end();
-      for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part.stop();
+      for (let part = [...parts].pop(); part !== undefined; part = [...parts].pop()) {
+        await part.stop();
+        // Only now: until it has stopped, `kill` must find it.
+        parts.delete(part);
+      }
       await releases.all();
     },
     kill() {

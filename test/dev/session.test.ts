@@ -17,6 +17,23 @@ describe('a development session', () => {
     expect(session.failure()).toBeNull();
   });
 
+  it('kills all its parts when told to while it stops, also the one that is being stopped (DV-6)', async () => {
+    const killed: string[] = [];
+    const session = createSession();
+    for (const name of ['PostgreSQL', 'the agent']) {
+      const { part, die } = fakePart(name, []);
+      const kill = async (signal: NodeJS.Signals) => {
+        killed.push(`${name} by ${signal}`);
+        die(`signal ${signal}`);
+      };
+      session.add({ child: { ...part.child, stop: kill }, stop: async () => void (await part.child.exited) });
+    }
+    const stopping = session.stop();
+    session.kill();
+    await stopping;
+    expect(killed.sort()).toEqual(['PostgreSQL by SIGKILL', 'the agent by SIGKILL']);
+  });
+
   it('lets only those parts give way that are not on the path of a request, and only when told', () => {
     const order: string[] = [];
     const session = createSession();
