@@ -5,7 +5,10 @@ set -eu
 run() { psql -v ON_ERROR_STOP=1 -q "$@"; }
 
 role() {
-  run -v name="$1" -v password="$2" -d postgres <<'SQL'
+  # Not as an argument: every user of the host sees those.
+  export ROLE_PASSWORD="$2"
+  run -v name="$1" -d postgres <<'SQL'
+\getenv password ROLE_PASSWORD
 select format('create role %I', :'name') where not exists (select from pg_roles where rolname = :'name') \gexec
 alter role :"name" login password :'password';
 SQL

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { clone } from '../../dev/layout.js';
 import { noteLeftOut } from '../support/not-run.js';
 import { type OwnPostgres, openOwnPostgres } from '../support/own-postgres.js';
@@ -20,7 +20,7 @@ describe.skipIf(!hasPsql)('the databases of docker-compose.yml', { shuffle: fals
     folder = mkdtempSync(join(tmpdir(), 'svc-databases-'));
     // The program itself, but for one call, at which the container is killed.
     const real = spawnSync('sh', ['-c', 'command -v psql'], { encoding: 'utf8' }).stdout.trim();
-    const psql = `#!/bin/sh\necho >> "$CALLS"\n[ "$(wc -l < "$CALLS")" = "$KILLED_AT" ] && kill -9 $PPID\nexec ${real} "$@"\n`;
+    const psql = `#!/bin/sh\nprintf '%s ' "$@" | tr '\\n' ' ' >> "$CALLS"\necho >> "$CALLS"\n[ "$(wc -l < "$CALLS")" = "$KILLED_AT" ] && kill -9 $PPID\nexec ${real} "$@"\n`;
     writeFileSync(join(folder, 'psql'), psql);
     chmodSync(join(folder, 'psql'), 0o755);
   });
@@ -76,6 +76,28 @@ describe.skipIf(!hasPsql)('the databases of docker-compose.yml', { shuffle: fals
     expect(await ask('svc', 's1', 'svc', 'create table own ()')).toEqual([]);
     expect(await ask('temporal', 't1', 'temporal_visibility', 'create table own ()')).toEqual([]);
     expect(await ask('svc', 's1', 'temporal', 'select 1')).toBe('42501');
+  });
+
+  it('get passwords that no list of processes shows, whatever characters they have', async () => {
+    const given = {
+      SVC_DATABASE: 'hidden $1',
+      TEMPORAL_DATABASE: 'hidden "2"',
+      SHOP_WRITE: "hidden'3\\",
+      SHOP_READ: 'hidden :4',
+    };
+    onTestFinished(() => void make(0));
+    expect(make(0, given)).toMatchObject({ status: 0, stderr: '' });
+    const calls = readFileSync(join(folder, 'calls'), 'utf8');
+    expect(calls).toContain('name=shop_read');
+    expect(calls).not.toContain('hidden');
+    const users = {
+      svc: 'SVC_DATABASE',
+      temporal: 'TEMPORAL_DATABASE',
+      shop_write: 'SHOP_WRITE',
+      shop_read: 'SHOP_READ',
+    } as const;
+    for (const [user, name] of Object.entries(users))
+      expect(await ask(user, given[name], 'postgres', 'select 1')).toHaveLength(1);
   });
 
   it('stay as they are when it runs again, but for passwords', async () => {
