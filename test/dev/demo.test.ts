@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { demoWaitMs, startDemo } from '../support/demo.js';
+import { hasIpv6 } from '../support/ipv6.js';
 import { isAlive } from '../support/processes.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -71,6 +72,11 @@ describe('npm run demo', { shuffle: false }, () => {
       expect((await signIn()).status).toBe(401);
     }
     expect(hosts).toEqual(['localhost', '127.0.0.1']);
+  });
+
+  it.runIf(hasIpv6)('has the port of ::1 as well, which localhost may mean (DV-5)', async () => {
+    const [, port] = /^The gateway runs at http:\/\/localhost:(\d+)$/m.exec(output)!;
+    expect((await fetch(`http://[::1]:${port}/health`)).status).toBe(200);
   });
 
   it('is described by the README with commands that it prints', () => {

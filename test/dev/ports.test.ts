@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { coverIpv6, freePort, requirePort } from '../../dev/ports.js';
-
-const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
+import { hasIpv6 } from '../support/ipv6.js';
 
 describe('the ports of svc dev', () => {
   afterEach(() => {
