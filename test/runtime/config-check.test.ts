@@ -6,6 +6,7 @@ import { type ConfigCheckOptions, runConfigCheck } from '../../runtime/commands/
 import { MINIMAL } from '../config/support.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { createEmptyDatabase } from '../support/postgres.js';
+import { roleToml } from '../support/toml.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-check-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -103,23 +104,30 @@ describe('svc config check --online (CF-61, CF-I1)', () => {
     expect(member).toEqual({ count: 1 });
   });
 
-  it('refuses what start and reload refuse: a lost section, no admin, another secret key, a newer schema', async () => {
+  it('refuses what start and reload refuse: a lost section, another secret key, a newer schema', async () => {
     const lost = await online(file(shopToml.slice(0, shopToml.indexOf('[[workflows]]'))));
     expect(lost).toMatchObject({ code: 1 });
     expect(lost.lines).toContain(
       'server.toml:1:1: workflows: the generation in force has 2 entries, the file has none (add "workflows" to allow_empty if this is meant)',
     );
     const { database } = api.services;
-    await database.query(`update users set roles = '{requester}' where id = 'admin'`);
-    const changed = shopToml.replace('"production"]', '"production", "qa"]');
-    expect((await online(file(changed))).lines.join('\n')).toMatch(/server.toml:1:1: auth: no active user would be an admin/);
-    await database.query(`update users set roles = '{admin,requester}' where id = 'admin'`);
     expect((await online(file(shopToml), { SVC_SECRET_KEY: 'ab'.repeat(32) })).lines.join('\n')).toMatch(
       /signing key [0-9a-f]{16} \(execution_token\) cannot be opened/,
     );
     await database.query(`insert into schema_migrations (name, run_on) values ('999_future', now())`);
     expect((await online(file(shopToml))).lines.join('\n')).toMatch(/schema 999_future, newer than/);
     await database.query(`delete from schema_migrations where name = '999_future'`);
+  });
+
+  it('refuses what start and reload refuse: that nobody would be an admin', async () => {
+    const own = await startTestApi({ toml: shopToml + roleToml('chief', ['*']) });
+    await own.services.database.query(`update users set roles = '{chief}' where id = 'admin'`);
+    const { code, lines } = await online(file(shopToml + roleToml('chief', ['user.write']), own.database.url));
+    await own.close();
+    expect([code, lines.join('\n')]).toEqual([
+      1,
+      expect.stringMatching(/server.toml:1:1: auth: no active user would be an admin/),
+    ]);
   });
 
   it('says when the database is not reachable, without its address, and what a first start would make of an empty one', async () => {
