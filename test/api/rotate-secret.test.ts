@@ -110,8 +110,7 @@ describe('svc server keys rotate-secret (HD-50)', () => {
     );
     expect(rows.filter(({ mac }) => mac === null)).toMatchObject([forged]);
     expect(new Set(rows.map(({ written }) => written)).size).toBe(3);
-    const next = await start(newKey);
-    expect(await next.sql(`select 1 from audit_events where event_type = 'config.rejected'`)).toEqual([]);
+    await start(newKey);
   });
 
   it('refuses the key in use, and one that is none', async () => {
