@@ -2,7 +2,6 @@ import { notFound } from '../domain/errors.js';
 import { isMutatingMigration } from '../domain/request/types.js';
 import { nextInstantOf } from '../domain/request/view.js';
 import type { Database } from './client.js';
-import { claimantUnchanged, type JoinedClaim, withJoined } from './joined-claim.js';
 import { type Decide, decided, type HowToMove, type Moved, move } from './move.js';
 import { movingStatement, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
@@ -15,8 +14,6 @@ import { activeUsers } from './users.js';
 interface Options<Facts> extends HowToMove {
   /** The request, if the caller has read it already. */
   found?: FoundState<Facts> | undefined;
-  /** Has an agent claim what the move dispatches, by the same statement (AG-80). False, with nothing written, if that is not possible. */
-  claimBy?: (moved: Moved<Facts>, write: (claim: JoinedClaim) => Promise<boolean>) => Promise<boolean>;
 }
 
 /**
@@ -28,20 +25,15 @@ export async function moveAtOnce<Facts = undefined>(
   db: Database,
   id: string,
   decide: Decide<Facts>,
-  { found: given, claimBy, ...how }: Options<Facts> = {},
+  { found: given, ...how }: Options<Facts> = {},
 ): Promise<Moved<Facts>> {
   const found = given ?? (await readState<Facts>(db, id, how.facts));
   if (found === undefined) throw notFound('request');
   if (!needsLocks(found, how)) {
     const { moved, written } = await decided(found, decide, how, db);
     if (written === null) return moved;
-    const write = async (claim: JoinedClaim | null) => {
-      const all = claim === null ? written : withJoined(written, claim, db);
-      return all !== null && (await writeIfUnchanged(db, found, all, how, claim));
-    };
     // A lost answer is proved by an event, so a change without one is made in a transaction with a name.
-    const isProvable = written.change.events.length > 0;
-    if (isProvable && ((await claimBy?.(moved, write)) || (await write(null)))) return moved;
+    if (written.change.events.length > 0 && (await writeIfUnchanged(db, found, written, how))) return moved;
   }
   return db.transaction((tx) => move(tx, id, decide, how));
 }
@@ -57,7 +49,6 @@ function writeIfUnchanged(
   { request, rowVersion, now }: FoundState<unknown>,
   written: Written,
   { needsOwner = false, actor }: HowToMove,
-  claim: JoinedClaim | null,
 ): Promise<boolean> {
   const until = nextInstantOf(request, now);
   const users = [...(needsOwner ? [request.requester] : []), ...(actor?.type === 'user' ? [actor.id] : [])];
@@ -65,11 +56,9 @@ function writeIfUnchanged(
     const standing = [
       ...(users.length === 0 ? [] : [activeUsers(p, users)]),
       ...(actor === undefined ? [] : [unrevokedToken(p, actor.tokenId)]),
-      ...(claim === null ? [] : [claimantUnchanged(p, claim)]),
     ];
-    // The poll that claims must not wait with the move.
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
-      and ${inTurn(standing)} for no key update${claim === null ? '' : ' skip locked'})`;
+      and ${inTurn(standing)} for no key update)`;
     // Judged once the lock is held, however long that took.
     const instant = `${p.add(at(until))}::timestamptz`;
     const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;

@@ -53,7 +53,7 @@ export function relayInsert(
 
 /** Part of a move: a new run drops what the relay held of the request (RS-45). */
 export function relayDelete({ request, before, after }: MoveStatement): string[] {
-  if (before.execution === null || before.fence === after.fence) return [];
+  if (before.execution === null || after.status !== 'dispatched') return [];
   return [`unrelayed as (delete from result_relay where request_id = ${request})`];
 }
 

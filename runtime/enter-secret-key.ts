@@ -26,9 +26,9 @@ export async function enterSecretKey(database: Database, secretKey: Uint8Array, 
 }
 
 async function enter(tx: Transaction, secretKey: Uint8Array, adoption: Adoption): Promise<'done' | 'busy' | 'adopting'> {
-  if (await isUnder(tx)) return 'done';
+  if (await checkSecretKey(tx)) return 'done';
   if (!(await tryLockSecretKey(tx))) return 'busy';
-  if (await isUnder(tx)) return 'done';
+  if (await checkSecretKey(tx)) return 'done';
   if (!(await isFormer(tx, secretKey))) {
     await insertSecretKey(tx, tx.macs.keyCheck);
     return 'done';
@@ -38,7 +38,8 @@ async function enter(tx: Transaction, secretKey: Uint8Array, adoption: Adoption)
   return 'done';
 }
 
-async function isUnder(tx: Transaction): Promise<boolean> {
+/** False before the first start. Throws `StartError` if the database is under another secret key than this process. */
+export async function checkSecretKey(tx: Transaction): Promise<boolean> {
   const row = await findSecretKey(tx);
   if (row === undefined) return false;
   if (row.formerCheck !== null)

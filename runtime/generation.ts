@@ -16,6 +16,7 @@ import { listActiveHolders, removeMembershipsExcept } from '../db/users.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import { hasAdmin } from '../domain/last-admin.js';
 import type { SharedConfig } from '../domain/policies.js';
+import { checkSecretKey } from './enter-secret-key.js';
 import { repeat } from './repeat.js';
 import { ConfigError } from './start-error.js';
 
@@ -35,6 +36,7 @@ export interface Generation {
  */
 export async function syncGeneration(database: Database, config: Config): Promise<Generation> {
   const stored = await database.transaction(async (tx) => {
+    await checkSecretKey(tx);
     const { inForce, rejected, isNew, content, digest } = await compareGeneration(tx, config, holdsUnder(tx.macs));
     if (!isNew && inForce !== undefined) return inForce;
     await insertAuditEvents(tx, rejected.map(notOurs));
@@ -127,6 +129,7 @@ export function watchGeneration(options: {
 async function newsAfter(database: Database, known: () => number) {
   if ((await latestGenerationNumber(database)) <= known()) return null;
   return database.transaction(async (tx) => {
+    await checkSecretKey(tx);
     const { inForce, rejected } = await findInForce(tx, holdsUnder(tx.macs));
     const news = rejected.filter((number) => number > known());
     await insertAuditEvents(tx, news.map(notOurs));

@@ -9,10 +9,10 @@ import { longPoll } from '../http/long-poll.js';
 import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 import type { CancelWatch, ToldCancels } from './cancels.js';
+import { readyPoll } from './new-claim.js';
 import { isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
-import { readyPoll } from './ready-poll.js';
 import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
 import { takePlace, type WaitingPolls } from './waiting-polls.js';
 
@@ -95,7 +95,7 @@ interface Place {
   /** When its first look had ended. */
   startedAt: number;
   leave(): void;
-  /** The answer of a claim that was made with what dispatched its request, or null. */
+  /** The answer of a claim that was made with a creation, or null. */
   leaveReady(): Promise<string | null>;
   end(): void;
 }
@@ -150,7 +150,7 @@ const isEarly = ({ startedAt }: Place, { claimWithinMs }: PollMemory) => perform
 /** A claimed job is lost if the client is gone (HT-104). */
 const isHere = (signal: AbortSignal, { lifecycle }: Services) => !signal.aborted && !lifecycle.draining;
 
-/** Lets the poll claim what is dispatched in this process while it waits. Returns how to leave. */
+/** Lets the poll claim what is created in this process while it waits. Returns how to leave. */
 function beReady(
   call: PollCall,
   services: Services,

@@ -8,7 +8,6 @@ import { notFound } from '../../domain/errors.js';
 import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import { claimWith } from '../agent/claim-with.js';
 import type { Services } from '../context.js';
 import { readAhead } from '../http/ahead.js';
 import { longPoll } from '../http/long-poll.js';
@@ -80,17 +79,8 @@ export async function rejectRequest(call: DecisionCall<{ comment: string | null 
 export async function resumeRequest(call: Resumption, services: Services, times: { dispatchMs: number }) {
   const id = requestId(call.params.id);
   const found = await dispatchAhead.take(call, services.database, id);
-  const resume = () =>
-    moveAtOnce(services.database, id, resumption(call, times), {
-      found,
-      facts: dispatchFacts,
-      needsOwner: true,
-      actor: call.actor,
-      pair: true,
-      more: relayDelete,
-      claimBy: (moved, write) => claimWith(services, moved, write),
-    });
-  const { after } = await commitMove(services, resume);
+  const how = { found, facts: dispatchFacts, needsOwner: true, actor: call.actor, pair: true, more: relayDelete };
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, resumption(call, times), how));
   return { id: after.id, status: after.status };
 }
 

@@ -5,9 +5,10 @@ import { approvalMacs } from '../../crypto/approval-macs.js';
 import { insertGeneration } from '../../db/generations.js';
 import { updateSecretKey } from '../../db/secret-key.js';
 import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
+import { syncGeneration } from '../../runtime/generation.js';
 import type { TestApi } from '../support/api.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
-import { temporaryFolder } from '../support/processes.js';
+import { eventually, temporaryFolder } from '../support/processes.js';
 import { ownerAndApprover, startCalls } from './calls-api.js';
 import type { GatewayCalls } from './gateway-calls.js';
 import { gatewayCalls } from './gateway-calls.js';
@@ -110,7 +111,18 @@ describe('svc server keys rotate-secret (HD-50)', () => {
     );
     expect(rows.filter(({ mac }) => mac === null)).toMatchObject([forged]);
     expect(new Set(rows.map(({ written }) => written)).size).toBe(3);
-    await start(newKey);
+    const next = await start(newKey);
+    expect(await next.sql(`select 1 from audit_events where event_type = 'config.rejected'`)).toEqual([]);
+  });
+
+  it('leaves a process with the former key no configuration to take or write', async () => {
+    expect((await rotate()).code).toBe(0);
+    await calls.sql(
+      `insert into config_generations (digest, content, mac) select 'late', content, 'none' from config_generations limit 1`,
+    );
+    await eventually(() => old.logged.some((line) => line.includes('generation not read')));
+    await expect(syncGeneration(old.services.database, old.config)).rejects.toThrow('under another one');
+    expect(await calls.sql(`select 1 from audit_events where event_type = 'config.rejected'`)).toEqual([]);
   });
 
   it('refuses the key in use, and one that is none', async () => {

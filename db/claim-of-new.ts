@@ -21,17 +21,17 @@ export interface Creation {
   /** Whose doing the workflow is told of. */
   newsBy: string;
   lingerMs: number;
-  claimed: JoinedClaim | null;
+  claimed: ClaimOfNew | null;
 }
 
-/** A claim that is written together with what makes its request claimable: its creation or a resume (AG-80). */
-export interface JoinedClaim {
+/** The claim of a request that is written together with its creation (AG-80). */
+export interface ClaimOfNew {
   written: Written & { claim: NewClaim };
-  claimant: JoinedClaimant;
+  claimant: ClaimantOfNew;
 }
 
 /** What the claim was judged on besides the request, as the agent's poll found it. */
-export interface JoinedClaimant {
+export interface ClaimantOfNew {
   agentId: string;
   tokenId: string;
   agentScopes: AgentScopes;
@@ -40,7 +40,7 @@ export interface JoinedClaimant {
 }
 
 /** The creation and the claim of what it creates; null if one statement cannot tell others of both. */
-export function withClaim(alone: Creation, claimed: JoinedClaim, { outgoingOf }: Recorder): Creation | null {
+export function withClaim(alone: Creation, claimed: ClaimOfNew, { outgoingOf }: Recorder): Creation | null {
   const { change, after } = claimed.written;
   const outgoing = together(alone.outgoing, outgoingOf(change.events, { request: after, detail: null }));
   if (outgoing === null) return null;
@@ -57,22 +57,11 @@ export function withClaim(alone: Creation, claimed: JoinedClaim, { outgoingOf }:
   };
 }
 
-/** The resume and the claim of what it dispatches; null if one statement cannot tell others of both. */
-export function withJoined(resumed: Written, { written: claimed }: JoinedClaim, { outgoingOf }: Recorder): Written | null {
-  const [first, second] = [resumed, claimed].map(({ after, change }) =>
-    outgoingOf(change.events, { request: after, detail: null }),
-  );
-  const outgoing = together(first!, second!);
-  if (outgoing === null) return null;
-  const change = { ...resumed.change, events: [...resumed.change.events, ...claimed.change.events] };
-  return { ...resumed, after: claimed.after, change, claim: claimed.claim, outgoing };
-}
-
 /**
- * Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. The statement does not
+ * Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. The creation does not
  * wait for whoever changes that token.
  */
-export function claimantUnchanged(p: Parameters, { claimant }: JoinedClaim): { part: string; holds: string } {
+export function claimantUnchanged(p: Parameters, claimant: ClaimantOfNew): { part: string; holds: string } {
   const part = `held_by_agent as materialized (
     select agent_scopes, expires_at from tokens where id = ${p.add(claimant.tokenId)}::uuid and revoked_at is null for share skip locked)`;
   const sameToken = `exists (select from held_by_agent where agent_scopes is not distinct from ${p.add(claimant.agentScopes)}::text[]
@@ -81,8 +70,8 @@ export function claimantUnchanged(p: Parameters, { claimant }: JoinedClaim): { p
   return { part, holds: `(${sameToken} and ${key} = ${p.add(claimant.signingKeyId)})` };
 }
 
-/** Part of a creation's one writing statement: the execution row. */
-export function joinedClaimInsert(p: Parameters, { written }: JoinedClaim): string {
+/** Part of the creation's one writing statement: the execution row. */
+export function claimOfNewInsert(p: Parameters, { written }: ClaimOfNew): string {
   const { before, after, now, claim } = written;
   if (after.execution === null) throw new Error('a claim without an execution');
   return claimInsert({ p, request: '(select id from allowed)', before, after, now, refused: false }, after.execution, claim);
