@@ -1,6 +1,8 @@
 import type { AgentReport } from '../../db/agents.js';
+import { longestBeforeMs } from '../../db/creation.js';
 import { decided } from '../../db/move.js';
 import type { ClaimFacts } from '../../db/move-facts.js';
+import { notFor } from '../../domain/request/judge-claim.js';
 import type { Services } from '../context.js';
 import { agentOf } from './caller.js';
 import { agentFacts, type Claimant, claimDecision } from './claim.js';
@@ -16,6 +18,9 @@ interface Terms {
   mayClaim(): boolean;
 }
 
+/** The instant of a creation may be from before the agent sent the poll, from which the agent counts its lease (AG-40a). */
+const spareMs = longestBeforeMs;
+
 /** The poll as one that claims what is created while it waits (AG-80). It does so by what it reported, for that is younger than 250 ms. */
 export function readyPoll(
   call: Claimant,
@@ -29,13 +34,13 @@ export function readyPoll(
   return {
     couldClaim(request) {
       if (!mayClaim() || freeSlots(report) === 0) return false;
-      const { inScope, bounds } = agentFacts(claimant.agentId, report, request);
-      return inScope && (request.maxAffectedRows === null || bounds);
+      const agent = agentFacts(claimant.agentId, report, request);
+      return agent.inScope && notFor(request, agent) === null;
     },
     async judge(request, now) {
       const { dialect } = request;
       const facts: ClaimFacts = { ...context, dialect };
-      const decide = claimDecision(call, services, { claimId: null, pollInstance: report.instanceId, leaseFloorMs });
+      const decide = claimDecision(call, services, { claimId: null, pollInstance: report.instanceId, leaseFloorMs, spareMs });
       const { moved, written } = await decided({ request, now, facts, rowVersion: '' }, decide, {}, services.database);
       if (written === null || written.claim === null || written.refused) return null;
       return { moved, claimed: { written: { ...written, claim: written.claim }, claimant } };

@@ -45,7 +45,13 @@ describe('a request that passes by itself while a poll waits for it in the same 
       { actor_type: 'agent', outcome: 'success', metadata: { fence: 1, agent_id: agent.id } },
     ]);
     expect(await calls.statusOf(id)).toBe('running');
-    const { execution_id: execution } = claims[0] as { execution_id: string };
+    const { execution_id: execution, lease_secs: told } = claims[0] as { execution_id: string; lease_secs: number };
+    const leases = await calls.sql<{ ms: number }>(
+      'select (extract(epoch from lease_expires_at - created_at) * 1000)::int as ms from executions where id = $1',
+      [execution],
+    );
+    // The agent may have sent its poll after the instant of the creation.
+    expect(leases).toEqual([{ ms: told * 1000 + 500 }]);
     expect((await agent.heartbeat(execution)).status).toBe(200);
     expect((await agent.submit(execution, { success: true })).status).toBe(200);
     expect(await calls.statusOf(id)).toBe('executed');
