@@ -101,7 +101,7 @@ function warn({ sections: { audit, auth, slack }, broken }: Draft, findings: Fin
     findings.warning({ path: ['slack'], message: 'is off: bot_token and signing_secret must both be set' });
 }
 
-/** The permission bits of a file, or null if there is none. */
+/** The permission bits of a file that this process can read, or null if there is none. */
 function modeOf(file: string): number | 'unreadable' | null {
   try {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? null;

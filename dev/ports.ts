@@ -27,6 +27,9 @@ export async function requirePort(variable: string, usual: number): Promise<numb
   return port;
 }
 
+/** Of ::1, at once. */
+const maxCallers = 500;
+
 /**
  * Takes the port of ::1 too and passes its connections on to 127.0.0.1, where the gateway listens. `localhost` may mean either
  * address, and whoever else listened on ::1 would be sent tokens. Returns what ends it.
@@ -45,6 +48,7 @@ export async function coverIpv6(port: number): Promise<() => void> {
       });
     caller.pipe(gateway).pipe(caller);
   });
+  server.maxConnections = maxCallers;
   const failure = await listen(server, port, '::1');
   if (failure === 'EADDRINUSE') throw new Error(`port ${port} of ::1 is in use`);
   return () => {

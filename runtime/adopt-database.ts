@@ -14,6 +14,7 @@ export const batchRows = 200;
 
 /** What an earlier version left behind, and how far adding codes has got. */
 export interface Adoption {
+  /** The last request that got its codes. */
   after: string | null;
   /** The last generation that got its code; null once all have. */
   generation: number | null;
@@ -40,21 +41,19 @@ export async function cannotOpen(tx: Transaction): Promise<string | null> {
   return current === undefined ? null : `signing key ${current.keyId} (execution_token) cannot be opened with this secret key`;
 }
 
-/** Trusts what is stored and adds codes to the next requests, then to the next generations; false when none is left. */
-export async function adoptBatch(tx: Transaction, adoption: Adoption): Promise<boolean> {
-  const found = await lockCoded(tx, adoption.after, batchRows, true);
+/** Trusts what is stored and adds codes to the next requests, then to the next generations. Returns how far it has got; null when none is left. */
+export async function adoptBatch(tx: Transaction, { after, generation }: Adoption): Promise<Adoption | null> {
+  const found = await lockCoded(tx, after, batchRows, true);
   const last = found.at(-1);
   if (last === undefined) {
-    if (adoption.generation === null) return false;
-    adoption.generation = await codeGenerations(tx, adoption.generation, (one) => generationCode(one, tx.macs));
-    return true;
+    if (generation === null) return null;
+    return { after, generation: await codeGenerations(tx, generation, (one) => generationCode(one, tx.macs)) };
   }
   await writeCodes(
     tx,
     found.map((one) => codesOf({ ...one, request: { ...one.request, passedBy: one.traced } }, tx.macs)),
   );
-  adoption.after = last.request.id;
-  return true;
+  return { after: last.request.id, generation };
 }
 
 /** Ends the adoption in one step. From then on, rows without a code are rejected, and no other adoption can begin. */

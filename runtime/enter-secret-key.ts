@@ -13,19 +13,23 @@ const busyPauseMs = 100;
  * processes may start at the same time: they take turns with batches, and a killed one leaves the rest to the next start.
  */
 export async function enterSecretKey(database: Database, secretKey: Uint8Array, log: Logger): Promise<void> {
-  const adoption: Adoption & { isTold: boolean } = { after: null, generation: 0, isTold: false };
+  let adoption: Adoption = { after: null, generation: 0 };
+  let isTold = false;
   for (;;) {
     const step = await database.transaction((tx) => enter(tx, secretKey, adoption));
     if (step === 'done') return;
-    if (step === 'adopting' && !adoption.isTold) {
-      log.warn({}, 'requests of an older version get their authentication codes');
-      adoption.isTold = true;
+    if (step === 'busy') {
+      await sleep(busyPauseMs);
+      continue;
     }
-    if (step === 'busy') await sleep(busyPauseMs);
+    // Only once it is committed: a transaction that runs again begins where it began.
+    adoption = step;
+    if (!isTold) log.warn({}, 'requests of an older version get their authentication codes');
+    isTold = true;
   }
 }
 
-async function enter(tx: Transaction, secretKey: Uint8Array, adoption: Adoption): Promise<'done' | 'busy' | 'adopting'> {
+async function enter(tx: Transaction, secretKey: Uint8Array, adoption: Adoption): Promise<'done' | 'busy' | Adoption> {
   if (await checkSecretKey(tx)) return 'done';
   if (!(await tryLockSecretKey(tx))) return 'busy';
   if (await checkSecretKey(tx)) return 'done';
@@ -33,7 +37,8 @@ async function enter(tx: Transaction, secretKey: Uint8Array, adoption: Adoption)
     await insertSecretKey(tx, tx.macs.keyCheck);
     return 'done';
   }
-  if (await adoptBatch(tx, adoption)) return 'adopting';
+  const adopted = await adoptBatch(tx, adoption);
+  if (adopted !== null) return adopted;
   await endAdoption(tx, secretKey);
   return 'done';
 }

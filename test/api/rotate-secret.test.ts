@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { approvalMacs } from '../../crypto/approval-macs.js';
 import { insertGeneration } from '../../db/generations.js';
 import { updateSecretKey } from '../../db/secret-key.js';
+import { codeGenerations, renewedGenerationCode } from '../../db/stored-codes.js';
 import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
 import { syncGeneration } from '../../runtime/generation.js';
 import type { TestApi } from '../support/api.js';
@@ -86,6 +87,7 @@ describe('svc server keys rotate-secret (HD-50)', () => {
     const db = openTestDatabase(database.url);
     const to = approvalMacs(Uint8Array.from(Buffer.from(newKey, 'hex')));
     await db.transaction((tx) => updateSecretKey(tx, { keyCheck: to.keyCheck, formerCheck: testMacs.keyCheck }));
+    await db.transaction((tx) => codeGenerations(tx, 0, (one) => renewedGenerationCode(one, testMacs, to)));
     await db.close();
     for (const key of ['5e'.repeat(32), newKey])
       await expect(start(key)).rejects.toThrow('rotate-secret again with the same keys');
@@ -94,6 +96,7 @@ describe('svc server keys rotate-secret (HD-50)', () => {
 
     const next = await start(newKey);
     expect((await next.act(tokens.owner, approved, 'resume')).status).toBe(200);
+    expect(await next.sql(`select 1 from audit_events where event_type = 'config.rejected'`)).toEqual([]);
   });
 
   it('puts any number of generations under the new key, a few per transaction, but not one that was not under the old', async () => {

@@ -9,6 +9,17 @@ import { eventually, isAlive, runScript, temporaryFolder } from '../support/proc
 
 const parent = fileURLToPath(new URL('./fixtures/parent.ts', import.meta.url));
 
+/** A child under a watcher, as where there is no setpriv, and who started it. */
+async function startWatched() {
+  const folder = await temporaryFolder();
+  const path = await pathWithout('setpriv', folder);
+  const { process: starter, line } = await runScript(parent, ['sleep', folder], { PATH: path });
+  const watcher = Number(line.split(' ')[0]);
+  const [sleeper] = await childrenOf(watcher);
+  if (sleeper === undefined) throw new Error('the watcher has no child');
+  return { starter, watcher, sleeper };
+}
+
 describe('a child of svc dev', () => {
   it.runIf(process.platform === 'linux')('ends with a parent that is killed, by the kernel (DV-6)', async () => {
     const { process: killed, line } = await runScript(parent, ['sleep', await temporaryFolder()]);
@@ -31,26 +42,17 @@ describe('a child of svc dev', () => {
   });
 
   it('ends with a parent that is killed, by a watcher, where the kernel has no such service (DV-6)', async () => {
-    const folder = await temporaryFolder();
-    const path = await pathWithout('setpriv', folder);
-    const { process: killed, line } = await runScript(parent, ['sleep', folder], { PATH: path });
-    const watcher = Number(line.split(' ')[0]);
-    const [sleeper] = await childrenOf(watcher);
-    expect(sleeper).toBeDefined();
-    killed.kill('SIGKILL');
-    await eventually(() => !isAlive(watcher) && !isAlive(sleeper!));
+    const { starter, watcher, sleeper } = await startWatched();
+    starter.kill('SIGKILL');
+    await eventually(() => !isAlive(watcher) && !isAlive(sleeper));
   });
 
   it('leaves nothing when it is killed with its watcher, which cannot pass that on (DV-6)', async () => {
-    const folder = await temporaryFolder();
-    const path = await pathWithout('setpriv', folder);
-    const { process: starter, line } = await runScript(parent, ['sleep', folder], { PATH: path });
-    const watcher = Number(line.split(' ')[0]);
-    const [sleeper] = await childrenOf(watcher);
-    onTestFinished(() => void (isAlive(sleeper!) && process.kill(sleeper!, 'SIGKILL')));
+    const { starter, watcher, sleeper } = await startWatched();
+    onTestFinished(() => void (isAlive(sleeper) && process.kill(sleeper, 'SIGKILL')));
     starter.kill('SIGUSR2');
     await eventually(() => !isAlive(watcher));
-    await eventually(() => !isAlive(sleeper!), 3000);
+    await eventually(() => !isAlive(sleeper), 3000);
   });
 
   it('is killed when it does not follow the stop signal in time', async () => {
