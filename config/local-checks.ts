@@ -1,5 +1,6 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { keyOf } from '../crypto/key-text.js';
 import { readLicense } from '../crypto/license-key.js';
 import { PLANS } from '../domain/license.js';
 import type { Draft } from './draft.js';
@@ -34,7 +35,7 @@ function checkFiles({ sections: { database, temporal } }: Draft, directory: stri
   }
 }
 
-/** Without `SVC_SECRET_KEY` a file that is named must exist, and no key file may be readable by others, or not by us (ET-21, ET-21a, ET-22). */
+/** Without `SVC_SECRET_KEY` a file that is named must exist, and a key file must hold a key that only we can read (ET-21, ET-21a, ET-22). */
 function checkSecretKey(
   { sections: { root, security }, broken }: Draft,
   directory: string,
@@ -56,6 +57,7 @@ function checkSecretKey(
     if (named !== null) findings.error({ path, message: 'file is missing' });
   } else if (mode === 'unreadable') findings.error({ path, message: 'file cannot be read' });
   else if ((mode & 0o077) !== 0) findings.error({ path, message: 'key file is readable by others', hint: 'chmod 600' });
+  else if (!holdsKey(resolve(directory, file!))) findings.error({ path, message: 'file must hold 64 hex characters' });
 }
 
 /** OP-44 and the warning of OP-42. */
@@ -109,6 +111,11 @@ function modeOf(file: string): number | 'unreadable' | null {
   } catch {
     return 'unreadable';
   }
+}
+
+/** A key with some white space is short; a larger file is not read. */
+function holdsKey(file: string): boolean {
+  return statSync(file).size <= 1000 && keyOf(readFileSync(file, 'utf8')) !== null;
 }
 
 function isReadable(file: string): boolean {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/types.js';
+import { keyOf } from '../crypto/key-text.js';
 import { createPrivateFile, isReadableByOthers, readIfThere } from './private-files.js';
 import { StartError } from './start-error.js';
 
@@ -12,7 +13,7 @@ export async function loadSecretKey(security: Config['security'], warn: (text: s
   const path = security.secretKeyFile;
   const text = await readKeyFile(path);
   if (text === null && security.secretKeyFileNamed) throw new StartError(`security.secret_key_file: ${path} does not exist`);
-  if (text === null && (await createPrivateFile(path, randomBytes(32).toString('hex'))))
+  if (text === null && (await createKeyFile(path)))
     warn(`made ${path}: only processes that share this file can start, and without it the signing keys are lost`);
   if (await isReadableByOthers(path)) throw new StartError(`${path}: the secret key is readable by others (chmod 600 ${path})`);
   return parseKey(text ?? (await readKeyFile(path)) ?? '', path);
@@ -25,6 +26,12 @@ export async function loadExistingSecretKey(security: Config['security']): Promi
   return loadSecretKey(security, () => {});
 }
 
+function createKeyFile(path: string): Promise<boolean> {
+  return createPrivateFile(path, randomBytes(32).toString('hex')).catch((error: NodeJS.ErrnoException) => {
+    throw new StartError(`security.secret_key_file: ${path} cannot be made: ${error.code}`);
+  });
+}
+
 function readKeyFile(path: string): Promise<string | null> {
   return readIfThere(path).catch((error: NodeJS.ErrnoException) => {
     throw new StartError(`security.secret_key_file: ${path} cannot be read: ${error.code}`);
@@ -32,7 +39,7 @@ function readKeyFile(path: string): Promise<string | null> {
 }
 
 function parseKey(text: string, source: string): Uint8Array {
-  const hex = text.trim();
-  if (!/^[0-9a-fA-F]{64}$/.test(hex)) throw new StartError(`${source}: a secret key has 64 hex characters`);
-  return Uint8Array.from(Buffer.from(hex, 'hex'));
+  const key = keyOf(text);
+  if (key === null) throw new StartError(`${source}: a secret key has 64 hex characters`);
+  return key;
 }

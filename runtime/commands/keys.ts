@@ -1,4 +1,5 @@
 import type { Config } from '../../config/types.js';
+import { keyOf } from '../../crypto/key-text.js';
 import type { Database } from '../../db/client.js';
 import { type KeyPurpose, listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
 import { GatewayError } from '../../domain/errors.js';
@@ -79,8 +80,9 @@ async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuff
   const text = await readIfThere(file);
   if (text === null) throw new StartError(`${file}: there is no such file`);
   if (await isReadableByOthers(file)) throw new StartError(`${file}: the key is readable by others (chmod 600 ${file})`);
-  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new StartError(`${file}: ${what} has 64 hex characters`);
-  return Uint8Array.from(Buffer.from(text.trim(), 'hex'));
+  const key = keyOf(text);
+  if (key === null) throw new StartError(`${file}: ${what} has 64 hex characters`);
+  return key;
 }
 
 function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out, data }: Say): void {

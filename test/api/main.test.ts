@@ -118,5 +118,11 @@ describe('svc server (operations sections 6 and 7)', () => {
     await start(stored.url, { more: '[nonsense]' });
     expect(await exitCode()).toBe(1);
     expect(printed).toMatch(/server\.toml:\d+:\d+: nonsense: unknown/);
+    await rm(join(folder, 'state'), { recursive: true });
+    await writeFile(join(folder, 'state'), 'a file');
+    await writeFile(join(folder, 'key'), '5e'.repeat(32), { mode: 0o600 });
+    await start(stored.url, { more: '[security]\nsecret_key_file = "key"' });
+    expect(await exitCode()).toBe(1);
+    expect(printed.trim().split('\n').at(-1)).toBe(`state_dir: ${folder}/state cannot be created or used: EEXIST`);
   }, 120_000);
 });

@@ -42,7 +42,7 @@ describe('a bad configuration (configuration.md 13)', () => {
     const text = `${MINIMAL}[security]\nsecret_key_file = "svc.key"`;
     const withMode = (mode: number) =>
       load(text, {}, (directory) => {
-        writeFileSync(join(directory, 'svc.key'), 'k');
+        writeFileSync(join(directory, 'svc.key'), `${'5e'.repeat(32)}\n`);
         chmodSync(join(directory, 'svc.key'), mode);
       });
     expect(withMode(0o600)).toMatchObject({ ok: true });
@@ -62,6 +62,13 @@ describe('a bad configuration (configuration.md 13)', () => {
       symlinkSync('secret.key', join(directory, 'state/secret.key'));
     };
     expect(load(MINIMAL, {}, loop)).toMatchObject(refused);
+  });
+
+  it('is refused for a key file that holds no key (ET-22, CF-61)', () => {
+    const refused = { ok: false, errors: [{ key: 'security.secret_key_file', message: 'file must hold 64 hex characters' }] };
+    for (const content of ['', '5e', `${'5e'.repeat(32)}5e`, `${'5e'.repeat(31)}zz`, ' '.repeat(100_000)])
+      expect(load(`${MINIMAL}[security]\nsecret_key_file = "svc.key"`, {}, keyFile('svc.key', content))).toMatchObject(refused);
+    expect(load(MINIMAL, {}, keyFile('state/secret.key', 'none'))).toMatchObject(refused);
   });
 
   it('is refused for a secret key of the wrong length in the environment (ET-22)', () => {
@@ -87,3 +94,8 @@ describe('a bad configuration (configuration.md 13)', () => {
     expect(errors[49]).toContain('server.toml:53:1: database.key49: unknown key');
   });
 });
+
+const keyFile = (name: string, content: string) => (directory: string) => {
+  mkdirSync(join(directory, 'state'));
+  writeFileSync(join(directory, name), content, { mode: 0o600 });
+};

@@ -57,6 +57,10 @@ describe.skipIf(program === null)('helm', () => {
       toml('gateway', [`\${SVC_PUBLIC_URL}`, `https://x/svc_${'0'.repeat(32)}`]),
     ],
     ['gateway.config: webhooks.secret has a secret', toml('gateway', ['[mcp]', '[[webhooks]]\nsecret = "hunter2"\n[mcp]'])],
+    [
+      'gateway.config: webhooks.url has a secret',
+      toml('gateway', ['[mcp]', '[[webhooks]]\nurl = "https://hooks.slack.com/services/T0/B0/hunter2"\n[mcp]']),
+    ],
     ['agent.config is no TOML', toml('agent', ['[server]', 'server]'])],
     ['agent.config: probes.dir must', toml('agent', ['/var/lib/svc-agent/probes', 'state'])],
     [

@@ -37,3 +37,8 @@ it('a unit is killed only after its drain (OP-61, AP-17)', () => {
   expect(graceOf('svc-worker')).toBeGreaterThanOrEqual(25 + 10);
   expect(graceOf('svc-agent')).toBeGreaterThanOrEqual(60 + 15);
 });
+
+it('a reload of the server or the agent fails if the file is refused (OP-52, AP-19)', () => {
+  expect(unit('svc-server').ExecReload).toEqual([unit('svc-server').ExecStart![0]!.replace('svc server', 'svc server reload')]);
+  expect(unit('svc-agent').ExecReload).toEqual([unit('svc-agent').ExecStart![0]!.replace('svc-agent', 'svc-agent --reload')]);
+});

@@ -97,7 +97,8 @@ stands in a text that is read after the version.
     "auth.oidc.client_secret" "slack.bot_token" "slack.signing_secret" "webhooks.secret" "server.agent_token") -}}
   {{- $isPlain := not (regexMatch "^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$" .value) -}}
   {{- $hasPassword := regexMatch "://[^/@]*:[^/@]+@|[?&](ssl)?password=" (regexReplaceAll ":\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}@" .value "@") -}}
-  {{- if or (and $isSecret $isPlain) $hasPassword (regexMatch "svc_[0-9a-f]{32}" .value) -}}
+  {{- $isToken := regexMatch "svc_[0-9a-f]{32}|xox[a-z]-|://hooks\\.slack\\.com/[^$]+$" .value -}}
+  {{- if or (and $isSecret $isPlain) $hasPassword $isToken -}}
     {{- fail (printf "%s.config: %s has a secret in it: write ${NAME} in its place, and put NAME into the Secret that %s.secret names" $where $key $where) -}}
   {{- end -}}
 {{- end -}}
