@@ -31,14 +31,14 @@ export interface Incoming extends AdmittedSender {
   signal: AbortSignal;
   /** Time left for database work. */
   databaseMs: number;
+  /** Time left until the call must be answered, not counting the arrival of its body (HT-131). */
+  answerMs: number;
   whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
   /** Set if the call is no HTTP request of its own. */
   body?: Record<string, unknown>;
   isReasonElicited?: boolean;
 }
 
-/** Together with the 4 s for database work, a call takes 24 s, not counting the arrival of its body: below the 25 s of HT-131. */
-const workMs = 20_000;
 const noBytes = new Uint8Array();
 /** A body may take two minutes to arrive. After so long its credential is checked again: it may have been revoked since (IM-72, IM-I4). Sooner, a busy server would read each credential twice. */
 const admittedForMs = 500;
@@ -58,7 +58,7 @@ export async function perform(services: Services, route: Route, who: Authenticat
     taken: json?.taken ?? null,
   };
   const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
-  return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(workMs + incoming.databaseMs, handle)));
+  return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(incoming.answerMs, handle)));
 }
 
 function check(services: Services, route: Route, caller: Caller, incoming: Incoming): void {
@@ -120,17 +120,17 @@ async function callerNow(
 /** A preflight waits for its plan, but clients allow it no more time than other calls (HT-131). */
 const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !== 'preflight';
 
-/** All database work of a call that was not an HTTP request of its own (OP-70). */
-const invokedDatabaseMs = 4000;
+/** All database work of a call that was not an HTTP request of its own (OP-70), and the whole of it. */
+const invoked = { databaseMs: 4000, answerMs: 24_000 };
 
 async function invoke(services: Services, route: Route, incoming: Incoming, given: Given): Promise<Reply> {
   const { params = {}, query = {}, body = {}, isReasonElicited = false, through, signal } = given;
   const generation = services.generation();
-  const who = await limitDatabaseWork(invokedDatabaseMs, () => incoming.authenticate(incoming, generation));
+  const who = await limitDatabaseWork(invoked.databaseMs, () => incoming.authenticate(incoming, generation));
   const search = new URLSearchParams(query).toString();
   const asked = { ...incoming, params, search, body, isReasonElicited, signal, generation, ahead: null };
   const startedAt = performance.now();
-  const call = { ...asked, startedAt, admittedAt: startedAt, databaseMs: invokedDatabaseMs };
+  const call = { ...asked, ...invoked, startedAt, admittedAt: startedAt };
   return perform(services, route, { ...who, actor: { ...who.actor, ...through } }, call);
 }
 
