@@ -49,6 +49,8 @@ function post(
     const sent = request({ method: 'POST', path: `${pathname}${search}`, headers, createConnection: () => socket });
     sent.on('error', (error) => resolve(failed(reasonOf(error))));
     sent.on('response', (response) => void outcomeOf(response).then(resolve));
+    // Without this, an answer of 101 ends the call without any event.
+    sent.on('upgrade', () => resolve(failed('status_101')));
     signal.addEventListener('abort', () => sent.destroy(), { once: true });
     sent.end(note);
   });

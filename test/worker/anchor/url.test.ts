@@ -124,6 +124,18 @@ describe('an anchor that is an address (AU-91)', () => {
     expect(await give('http://nowhere.invalid/')).toMatchObject({ reason: 'dns_error' });
   });
 
+  it('that answers with another protocol has failed', async () => {
+    const switching = createTcpServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nmore'),
+      );
+    });
+    await new Promise<void>((resolve) => void switching.listen(0, '127.0.0.1', resolve));
+    closing.push(() => switching.close());
+    expect(await give(`http://127.0.0.1:${(switching.address() as AddressInfo).port}/`)).toMatchObject({ reason: 'status_101' });
+  });
+
   it('is no link-local or metadata address', async () => {
     for (const address of ['http://169.254.169.254/', 'http://[fe80::1]/', 'http://[::ffff:169.254.169.254]/'])
       expect(await give(address)).toMatchObject({ kind: 'failed', reason: 'address_not_allowed' });
