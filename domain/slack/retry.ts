@@ -56,7 +56,7 @@ export function afterFailure({ error, retryAfterSecs }: SlackFailure, call: Fail
     if (call.failingMs >= giveUpAfterMs) return { kind: 'give_up' };
     // 2^9 s is above the longest wait; the exponent is bounded because 2^1024 overflows.
     const own = Math.min(waitMs.longest, waitMs.first * 2 ** Math.min(call.failures, 9));
-    return { kind: 'retry', ms: Math.max(own, (retryAfterSecs ?? 0) * 1000) };
+    return { kind: 'retry', ms: Math.min(giveUpAfterMs, Math.max(own, (retryAfterSecs ?? 0) * 1000)) };
   }
   if (error === 'message_not_found' && call.kind === 'update') return { kind: 'post_anew' };
   if (error === 'not_in_channel' && !call.joined) return { kind: 'join' };

@@ -48,6 +48,11 @@ describe('a failed call of Slack', () => {
     );
   });
 
+  it('waits a day at most, whatever Slack asks for (SL-61)', () => {
+    for (const secs of [86_401, Number('9'.repeat(30))])
+      expect(following('ratelimited', {}, secs)).toEqual({ kind: 'retry', ms: 86_400_000 });
+  });
+
   it.each(['channel_not_found', 'is_archived', 'msg_too_long', 'invalid_auth', 'status_404', 'redirected'])(
     'that would fail again is not: %s (SL-62)',
     (error) => {
