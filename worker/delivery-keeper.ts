@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database, Transaction } from '../db/client.js';
 import { retellOverdue } from '../db/delivery-starts.js';
-import { latestGeneration } from '../db/generations.js';
+import { keepGeneration, latestGeneration } from '../db/generations.js';
 import { cancelDeliveriesExcept, deleteFinishedDeliveries } from '../db/webhook-deliveries.js';
 import type { Job } from './job.js';
 import { inRounds } from './rounds.js';
@@ -31,8 +31,9 @@ export function createDeliveryKeeper(options: { database: Database; log: Logger;
   });
 }
 
-/** Returns how many. */
+/** Returns how many. No reload adds a webhook meanwhile, whose first deliveries would be cancelled with the removed ones (NT-3). */
 async function cancelRemoved(tx: Transaction): Promise<number> {
+  await keepGeneration(tx);
   const inForce = await latestGeneration(tx);
   if (inForce === undefined) return 0;
   const ids = inForce.content.webhooks.map(({ id }) => id);
