@@ -38,6 +38,14 @@ export async function saveRound(tx: Transaction, state: ReconcilerState): Promis
   );
 }
 
+/** The next round goes on behind request `to`; with null it begins anew if workflows are still missing. */
+export async function returnToRebuild(db: Queryable, to: string | null): Promise<void> {
+  await db.query(
+    `update background_state set content = content || jsonb_build_object('rebuiltTo', $2::text, 'fewer', $2::text is null) where name = $1`,
+    [stateName, to],
+  );
+}
+
 export interface OverdueRequest {
   id: string;
   clock: ClockKind;

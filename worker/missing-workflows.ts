@@ -5,15 +5,27 @@ import type { TemporalLink } from './temporal-link.js';
 /** Looks of one process beside each other. */
 const atOnce = 16;
 
-/** Those of the requests whose workflow does not run, by Temporal's own records. Whatever it cannot tell counts as missing. */
-export async function listMissing(temporal: TemporalLink, ids: readonly string[]): Promise<string[]> {
+export interface Looked {
+  /** The requests whose workflow does not run, or of which Temporal could not tell. */
+  missing: string[];
+  /** All before this one were looked at; null if all were, because Temporal stayed usable. */
+  leftFrom: string | null;
+}
+
+/** Looks for the workflows of the requests in Temporal's own records, for as long as Temporal is usable. */
+export async function listMissing(temporal: TemporalLink, ids: readonly string[]): Promise<Looked> {
   const missing = new Set<string>();
-  const left = ids.values();
+  const left = new Set<string>();
+  const queue = ids.values();
   const look = async () => {
-    for (const id of left) if (!(await runs(temporal, id).catch(() => false))) missing.add(id);
+    for (const id of queue) {
+      const found = temporal.isUsable() && (await runs(temporal, id).catch(() => false));
+      if (!temporal.isUsable()) left.add(id);
+      else if (!found) missing.add(id);
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, look));
-  return ids.filter((id) => missing.has(id));
+  return { missing: ids.filter((id) => missing.has(id)), leftFrom: ids.find((id) => left.has(id)) ?? null };
 }
 
 const runs = (temporal: TemporalLink, id: string): Promise<boolean> =>

@@ -9,11 +9,13 @@ import {
   listOverdue,
   type OverdueRequest,
   type ReconcilerState,
+  returnToRebuild,
   saveRound,
 } from '../db/reconcile.js';
 import { judge } from '../domain/request/judge.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { requestWorkflow } from '../workflows/messages.js';
+import { eachAlone } from './each-alone.js';
 import type { Job } from './job.js';
 import { listMissing } from './missing-workflows.js';
 import { replaceWorkflow } from './send-news.js';
@@ -43,9 +45,12 @@ export function createReconciler(options: ReconcilerOptions): Job {
     name: 'reconciler',
     async once() {
       const open = await countOpenWorkflows(options);
-      const { stuck, doubtful } = await database.transaction((tx) => runRound(tx, options, open));
-      for (const one of stuck) await moveAndReplace(options, one);
-      await startMissing(options, doubtful);
+      const round = await database.transaction((tx) => runRound(tx, options, open));
+      try {
+        await eachAlone(round.stuck, (one) => moveAndReplace(options, one));
+      } finally {
+        await startMissing(options, round);
+      }
       // Runs more often than rounds are due, so that no round is a whole interval late if the process that ran the last one is gone.
       return Math.max(50, everyMs / 4);
     },
@@ -55,14 +60,15 @@ export function createReconciler(options: ReconcilerOptions): Job {
 interface Round {
   /** Overdue already in the last round. */
   stuck: OverdueRequest[];
-  /** May have lost their workflows. */
+  /** May have lost their workflows: the part of a rebuild that follows `rebuiltFrom`. */
   doubtful: string[];
+  rebuiltFrom: string | null;
 }
 
 /** Runs one round under its lock. */
 async function runRound(tx: Transaction, options: ReconcilerOptions, open: number | null): Promise<Round> {
   const last = await beginRound(tx, options.everyMs);
-  if (last === undefined) return { stuck: [], doubtful: [] };
+  if (last === undefined) return { stuck: [], doubtful: [], rebuiltFrom: null };
   const overdue = await listOverdue(tx, options.graceMs, maxOverdue);
   const known = new Set(last.overdue);
   const stuck = overdue.filter(({ id }) => known.has(id));
@@ -72,7 +78,7 @@ async function runRound(tx: Transaction, options: ReconcilerOptions, open: numbe
   await tellToRead(tx, options, fresh, 'overdue requests were told to read again');
   const left = overdue.filter(({ id }) => !known.has(id)).map(({ id }) => id);
   await saveRound(tx, { overdue: left, fewer: rebuiltTo === null && fewer, rebuiltTo });
-  return { stuck, doubtful };
+  return { stuck, doubtful, rebuiltFrom: last.rebuiltTo };
 }
 
 /**
@@ -92,9 +98,13 @@ async function rebuild(
   return { doubtful, rebuiltTo: doubtful.length < room ? null : doubtful.at(-1)! };
 }
 
-/** Each request whose workflow is gone gets it again. Telling all would keep a Temporal busy whose index is late because it is busy. */
-async function startMissing(options: ReconcilerOptions, doubtful: readonly string[]): Promise<void> {
-  const missing = await listMissing(options.temporal, doubtful);
+/**
+ * Each request whose workflow is gone gets it again. Telling all would keep a Temporal busy whose index is late because it is busy. If Temporal
+ * becomes unusable, a later round goes on from there.
+ */
+async function startMissing(options: ReconcilerOptions, { doubtful, rebuiltFrom }: Round): Promise<void> {
+  const { missing, leftFrom } = await listMissing(options.temporal, doubtful);
+  if (leftFrom !== null) await returnToRebuild(options.database, doubtful[doubtful.indexOf(leftFrom) - 1] ?? rebuiltFrom);
   if (missing.length === 0) return;
   await options.database.transaction((tx) => tellToRead(tx, options, missing, 'workflows are missing and are started again'));
 }

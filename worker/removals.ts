@@ -1,5 +1,5 @@
-/** An unreachable store fails every removal, so a part stops when so many in a row fail. */
-const maxFailures = 5;
+import { eachAlone } from './each-alone.js';
+
 /** Bounds the list that goes into statements. With more, a round begins anew with the oldest. */
 const maxPassedOver = 1000;
 
@@ -7,7 +7,7 @@ const maxPassedOver = 1000;
 export interface Removals {
   /** The ids of what failed in this round. */
   failed(): string[];
-  /** Removes the items in turn. The first failure is thrown at the end, so that it is reported and retried (OP-80). */
+  /** Removes the items, each alone. The first failure is thrown at the end, so that it is reported and retried (OP-80). */
   each<T>(items: readonly T[], idOf: (item: T) => string, remove: (item: T) => Promise<void>): Promise<void>;
   endRound(): void;
 }
@@ -16,21 +16,11 @@ export function createRemovals(): Removals {
   const failed = new Set<string>();
   return {
     failed: () => [...failed],
-    async each(items, idOf, remove) {
-      const failures: unknown[] = [];
-      let inARow = 0;
-      for (const item of items) {
-        const before = failures.length;
-        await remove(item).catch((error: unknown) => {
-          failures.push(error);
-          if (failed.size >= maxPassedOver) failed.clear();
-          failed.add(idOf(item));
-        });
-        inARow = failures.length > before ? inARow + 1 : 0;
-        if (inARow === maxFailures) break;
-      }
-      if (failures.length > 0) throw failures[0];
-    },
+    each: (items, idOf, remove) =>
+      eachAlone(items, remove, (item) => {
+        if (failed.size >= maxPassedOver) failed.clear();
+        failed.add(idOf(item));
+      }),
     endRound: () => failed.clear(),
   };
 }

@@ -4,6 +4,7 @@ import { lockPairOf } from '../db/migration-pairs.js';
 import { type Moved, move } from '../db/move.js';
 import { tryLockRequest } from '../db/request-state.js';
 import { judge } from '../domain/request/judge.js';
+import { eachAlone } from './each-alone.js';
 import type { Job } from './job.js';
 
 const batch = 100;
@@ -20,7 +21,9 @@ export function createSweeper(options: { database: Database; onMoved: (moved: Mo
     async once() {
       const overdue = await listOverdueLeases(database, batch);
       let ended = 0;
-      for (const { id, request_id } of overdue) if (await endLease(options, request_id, id)) ended += 1;
+      await eachAlone(overdue, async ({ id, request_id }) => {
+        if (await endLease(options, request_id, id)) ended += 1;
+      });
       if (overdue.length > 0) return ended > 0 ? 0 : busyPauseMs;
       const nextMs = (await nextLeaseEndInMs(database)) ?? longestPauseMs;
       return Math.min(longestPauseMs, Math.max(shortestPauseMs, nextMs));

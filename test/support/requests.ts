@@ -180,3 +180,18 @@ export function creationOf(options: StoredRequestOptions): NewRequest {
     dispatchMs: options.dispatchMs ?? 300_000,
   };
 }
+
+/** Runs `work` while the database refuses every change of the request. */
+export async function whileRefused(database: Database, id: string, work: () => Promise<unknown>): Promise<void> {
+  await database.query(
+    `create function refuse_change() returns trigger language plpgsql as $$begin raise 'this request cannot change'; end$$`,
+  );
+  await database.query(
+    `create trigger refuse_change before update on requests for each row when (old.id = '${id}') execute function refuse_change()`,
+  );
+  try {
+    await work();
+  } finally {
+    await database.query('drop function refuse_change cascade');
+  }
+}

@@ -5,7 +5,7 @@ import type { Moved } from '../../db/move.js';
 import { createRelayCleaner } from '../../worker/relay-cleaner.js';
 import { createSweeper } from '../../worker/sweeper.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
-import { cancel, claim, storeRequest } from '../support/requests.js';
+import { cancel, claim, storeRequest, whileRefused } from '../support/requests.js';
 import { eventually, statusOf } from './support.js';
 
 let stored: TestDatabase;
@@ -73,6 +73,20 @@ describe('the sweeper', () => {
     await eventually(async () => {
       await sweep();
       return (await statusOf({ database }, id)) === 'cancelled';
+    });
+  });
+
+  it('ends the other leases although one cannot be ended, and reports that one (OP-80)', async () => {
+    const [bad, good] = [await storeRequest(database, { dispatched: true }), await storeRequest(database, { dispatched: true })];
+    await claim(database, bad, 1);
+    await claim(database, good, 20);
+    await database.query('select pg_sleep(0.05)');
+    await whileRefused(database, bad, () => expect(sweep()).rejects.toThrow('this request cannot change'));
+    expect(await statusOf({ database }, good)).toBe('execution_lost');
+    expect(await statusOf({ database }, bad)).toBe('running');
+    await eventually(async () => {
+      await sweep();
+      return (await statusOf({ database }, bad)) === 'execution_lost';
     });
   });
 
