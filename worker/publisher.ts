@@ -43,13 +43,17 @@ export function createPublisher(options: PublisherOptions): Job {
   const window = createWindow(inFlightLimits);
   const remove = createRemover(database);
   let gathersUntil = 0;
+  /** Held news waits although Temporal is back. */
+  let toRelease = false;
   return {
     name: 'publisher',
     wakeOn: topic.outbox,
     async once() {
       const usable = await temporal.find();
       if (usable === null) return probeMs;
-      if (temporal.takeReturn()) await releaseHeldNews(database);
+      toRelease ||= temporal.takeReturn();
+      if (toRelease) await releaseHeldNews(database);
+      toRelease = false;
       // Waits for a quarter of the window, so that each take covers several requests.
       while (window.size - inFlight.size < window.size / 4) await Promise.race(inFlight);
       const gathersMs = gathersUntil - performance.now();
