@@ -17,6 +17,12 @@ export class RowTooLarge extends Error {
   }
 }
 
+/**
+ * A server sent what its protocol does not allow. Thrown by a listener of the stream, the error of reading it would end the agent with the jobs of
+ * all databases; given to the stream, it ends the connection.
+ */
+export const unreadableAnswer = (): Error => Object.assign(new Error('unreadable answer'), { code: 'unreadable answer' });
+
 /** The cancel flag was set between two statements. */
 export class Interrupted extends Error {}
 

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'mysql2';
 import { ConnectFailure } from '../driver.js';
+import { unreadableAnswer } from '../faults.js';
 import { packetMeter } from './packets.js';
 import type { MysqlAddress } from './url.js';
 
@@ -83,16 +84,21 @@ function keepEncoding(client: MysqlClient): void {
   Object.defineProperty(client.config, 'charsetNumber', { get: () => charsetNumber, set: () => {} });
 }
 
-function limitRows(client: MysqlClient, maxRowBytes: number): void {
+/** Ends the connection at a packet that is too large or cannot be read. */
+export function limitRows(client: MysqlClient, maxRowBytes: number): void {
   const fits = packetMeter(maxRowBytes);
   const parser = client.packetParser;
   client.rowTooLarge = false;
   client.packetParser = {
     execute(chunk) {
-      if (client.rowTooLarge) return;
-      if (fits(chunk)) return parser.execute(chunk);
-      client.rowTooLarge = true;
-      client.stream.destroy();
+      if (client.rowTooLarge || client.stream.destroyed) return;
+      try {
+        if (fits(chunk)) return parser.execute(chunk);
+        client.rowTooLarge = true;
+        client.stream.destroy();
+      } catch {
+        client.stream.destroy(unreadableAnswer());
+      }
     },
   };
 }

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
+import { unreadableAnswer } from '../faults.js';
 
 const DATA_ROW = 0x44;
 const HEADER_BYTES = 5;
@@ -31,9 +32,13 @@ export function tapRows(connection: TappedConnection, tap: RowTap, maxRowBytes: 
       others: (bytes) => others.emit('data', bytes),
     });
     stream.on('data', (chunk: Buffer) => {
-      if (frames.push(chunk, maxRowBytes)) return;
-      onTooLarge();
-      stream.destroy();
+      try {
+        if (frames.push(chunk, maxRowBytes)) return;
+        onTooLarge();
+        stream.destroy();
+      } catch {
+        stream.destroy(unreadableAnswer());
+      }
     });
     stream.on('end', () => others.emit('end'));
   };
