@@ -1,9 +1,8 @@
 import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
 import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
-import type { Run } from './driver.js';
-import type { Attempt, Report, Target, WriteTarget } from './engine.js';
-import { checkFlag, notStarted } from './guard.js';
+import type { Attempt, Report, WriteTarget } from './engine.js';
+import { checkFlag, notStarted, preparing } from './guard.js';
 import { refuseOtherPath } from './search-path.js';
 import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
@@ -33,8 +32,9 @@ export async function beginAttempt<S extends Session>(
 }
 
 /** Returns null when it takes the request lock (AP-53) in a session that resolves names as the approver saw them (HD-31). */
-export async function takeRequestLock<S extends Session>({ session, run, target }: Attempt<S>): Promise<Outcome | null> {
-  const taken = await takeWithin(run.fenceWaitMs, run, target, () => target.engine.tryRequestLock(session, run.requestId));
+export async function takeRequestLock<S extends Session>(attempt: Attempt<S>): Promise<Outcome | null> {
+  const { session, run, target } = attempt;
+  const taken = await takeWithin(run.fenceWaitMs, attempt, () => target.engine.tryRequestLock(session, run.requestId));
   return taken
     ? refuseOtherPath(run, session.searchPath)
     : failure('unknown', 'an earlier attempt is still running in the database');
@@ -43,16 +43,16 @@ export async function takeRequestLock<S extends Session>({ session, run, target 
 /** Tries until the lock is taken or the time is over; throws Interrupted when the job is cancelled. */
 export async function takeWithin<S extends Session>(
   waitMs: number,
-  run: Run,
-  { timings }: Target<S>,
+  attempt: Attempt<S>,
   tryLock: () => Promise<boolean>,
 ): Promise<boolean> {
+  const { run, target } = attempt;
   const until = performance.now() + waitMs;
   for (;;) {
     checkFlag(run);
-    if (await tryLock()) return true;
+    if (await preparing(attempt, tryLock)) return true;
     if (performance.now() >= until) return false;
-    await sleep(timings.fenceRetryMs, run.control.signal);
+    await sleep(target.timings.fenceRetryMs, run.control.signal);
   }
 }
 
@@ -81,7 +81,7 @@ export async function consultMarkers<S extends Session>(
     }
     onProven();
     if (decision.act === 'already_applied') return applied(decision);
-    if (mode === 'auto' || run.unresolvedFences.length > 0) await marker.open(session, run, mode);
+    if (mode === 'auto' || run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, mode));
     return null;
   } catch (error) {
     if (!engine.errors.isServerError(error)) throw error;
@@ -94,12 +94,11 @@ export async function consultMarkers<S extends Session>(
  * somebody planted the row, and this attempt continues. The lease that the gateway extends with that answer stops others from
  * starting meanwhile.
  */
-export async function genuineMarkers<S extends Session>({
-  session,
-  run,
-  target,
-}: WritingAttempt<S>): Promise<MarkerRow[] | { superseded: number }> {
-  const { genuine, strangers } = sortMarkers(await target.marker.read(session, run), run);
+export async function genuineMarkers<S extends Session>(
+  attempt: WritingAttempt<S>,
+): Promise<MarkerRow[] | { superseded: number }> {
+  const { session, run, target } = attempt;
+  const { genuine, strangers } = sortMarkers(await preparing(attempt, () => target.marker.read(session, run)), run);
   run.strangers.push(...strangers.slice(0, MAX_STRANGERS - run.strangers.length));
   const later = laterFence(strangers, run.fence);
   return later === null || (await run.isNewest()) ? genuine : { superseded: later };

@@ -48,6 +48,22 @@ export async function interruptible<S extends Session, T>(
   }
 }
 
+/** The time limit of what the agent asks before a run whose statements have none. */
+const PREPARE_SECS = 60;
+
+/**
+ * Runs what the agent itself asks before a run: for locks, markers and versions. Others can lock those tables, and a connection that
+ * was idle may be dead, so it heeds the cancel flag and has a time limit, like the run's statements (AP-42, AP-20).
+ */
+export async function preparing<S extends Session, T>(attempt: Attempt<S>, ask: () => Promise<T>): Promise<T> {
+  const { run, target } = attempt;
+  try {
+    return await interruptible({ ...attempt, run: { ...run, timeoutSecs: run.timeoutSecs || PREPARE_SECS } }, ask);
+  } catch (error) {
+    throw run.control.requested && target.engine.errors.isInterrupt(error) ? new Interrupted() : error;
+  }
+}
+
 /**
  * ROLLBACK; null when the server did not acknowledge it. A late cancel can hit the ROLLBACK itself, so it is sent up to three
  * times.
@@ -102,6 +118,6 @@ export function runErrorText<S extends Session>(error: unknown, { run, target }:
 
 /** The outcome of a run that failed before any of it reached the database. */
 export function notStarted(error: unknown, run: Run, errors: ErrorReader): Outcome {
-  if (error instanceof Interrupted) return run.control.confirmed('not_started', run.timeoutSecs);
+  if (error instanceof Interrupted) return run.control.confirmed('not_started', run.timeoutSecs || PREPARE_SECS);
   return failure('not_started', errors.errorText(error));
 }

@@ -1,6 +1,6 @@
 import { consultMarkers, takeRequestLock } from '../drivers/attempt.js';
 import type { Report } from '../drivers/engine.js';
-import { checkFlag, notStarted } from '../drivers/guard.js';
+import { checkFlag, notStarted, preparing } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
 import type { MigrationAttempt } from './engine.js';
@@ -26,7 +26,7 @@ export async function runRepair<S extends Session>(
     if (settled) return { outcome: settled, error: null };
     checkFlag(run);
     if (!run.mayStart()) return { outcome: failure('not_started', STARTS_TOO_LATE), error: null };
-    const found = await readTable(attempt);
+    const found = await preparing(attempt, () => readTable(attempt));
     if ('success' in found) return { outcome: found, error: null };
     const ended = await target.migrations.repair(session, run, found.table, repair);
     if ('changed' in ended) return { outcome: repairOutcome(action, version, ended.changed, null), error: null };

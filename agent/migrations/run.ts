@@ -1,7 +1,7 @@
 import { genuineMarkers, markerNotAvailable, superseded, takeRequestLock, takeWithin } from '../drivers/attempt.js';
 import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
-import { notStarted } from '../drivers/guard.js';
+import { notStarted, preparing } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import type { MarkerRow } from '../marker.js';
 import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
@@ -42,12 +42,9 @@ export async function runMigrations<S extends Session>(
 }
 
 /** Null when it holds the lock that excludes all other migrations of the database (MI-31). */
-export async function takeMigrationLock<S extends Session>({
-  session,
-  run,
-  target,
-}: MigrationAttempt<S>): Promise<Outcome | null> {
-  const taken = await takeWithin(target.lockWaitMs, run, target, () => target.migrations.tryLock(session));
+export async function takeMigrationLock<S extends Session>(attempt: MigrationAttempt<S>): Promise<Outcome | null> {
+  const { session, target } = attempt;
+  const taken = await takeWithin(target.lockWaitMs, attempt, () => target.migrations.tryLock(session));
   return taken ? null : nothingDone(failed('not_started', 'another migration holds the lock'));
 }
 
@@ -59,7 +56,7 @@ async function planUnderLocks<S extends Session>(
   const { run } = attempt;
   const rows = await markerRows(attempt, onProven);
   if ('success' in rows) return rows;
-  const found = await readTable(attempt);
+  const found = await preparing(attempt, () => readTable(attempt));
   if ('success' in found) return found;
   const applied = new Set(found.versions);
   onProven();
@@ -86,7 +83,7 @@ async function markerRows<S extends Session>(attempt: MigrationAttempt<S>, onPro
       onProven();
       return superseded(rows.superseded);
     }
-    if (run.unresolvedFences.length > 0) await marker.open(session, run, 'tx');
+    if (run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, 'tx'));
     return rows;
   } catch (error) {
     if (!engine.errors.isServerError(error)) throw error;
@@ -97,6 +94,7 @@ async function markerRows<S extends Session>(attempt: MigrationAttempt<S>, onPro
 /** The tracking table and its versions; an unusable table is a failure. */
 export async function readTable<S extends Session>({
   session,
+  run,
   target: { migrations, engine },
 }: MigrationAttempt<S>): Promise<{ table: TrackingTable; versions: string[] } | Outcome> {
   try {
@@ -104,7 +102,7 @@ export async function readTable<S extends Session>({
     return { table, versions: table.there ? await migrations.readVersions(session, table) : [] };
   } catch (error) {
     if (error instanceof TableProblem) return nothingDone(failed('not_started', error.message));
-    if (!engine.errors.isServerError(error)) throw error;
+    if (!engine.errors.isServerError(error) || (run.control.requested && engine.errors.isInterrupt(error))) throw error;
     return nothingDone(failed('not_started', `tracking table not readable: ${engine.errors.reason(error)}`));
   }
 }

@@ -3,7 +3,7 @@ import type { RowsJson } from '../../result-json.js';
 import { beginAttempt } from '../attempt.js';
 import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
-import { checkFlag, failedRun, interruptible, notStarted } from '../guard.js';
+import { checkFlag, failedRun, interruptible, notStarted, preparing } from '../guard.js';
 import { refuseAboveBound, refuseUnbounded } from '../row-bound.js';
 import { committed } from '../written.js';
 import { runOneByOne } from './auto.js';
@@ -23,7 +23,7 @@ export async function runMysqlDml(attempt: MysqlAttempt, onProven: () => void): 
   const { session, run, target } = attempt;
   let mode: 'tx' | 'auto';
   try {
-    mode = await modeOf(session, run);
+    mode = await preparing(attempt, () => modeOf(session, run));
   } catch (error) {
     return { outcome: notStarted(error, run, target.engine.errors), error };
   }
@@ -55,9 +55,11 @@ async function runInTransaction(attempt: MysqlAttempt): Promise<Report> {
 
 async function runStatements(attempt: MysqlAttempt): Promise<Outcome> {
   const { session, run, target } = attempt;
-  await limitTime(session, run.timeoutSecs);
-  await session.run('start transaction read write');
-  if (run.marker) await target.marker.open(session, run, 'tx');
+  await interruptible(attempt, async () => {
+    await limitTime(session, run.timeoutSecs);
+    await session.run('start transaction read write');
+    if (run.marker) await target.marker.open(session, run, 'tx');
+  });
   const countAll = run.maxAffectedRows === null ? null : await interruptible(attempt, () => beginCounting(session, run));
   let affected = 0;
   let json: RowsJson | null = null;
@@ -69,7 +71,9 @@ async function runStatements(attempt: MysqlAttempt): Promise<Outcome> {
     json = ran.json;
   }
   if (countAll !== null) refuseAboveBound(run, Math.max(affected, await interruptible(attempt, countAll)));
-  if (run.marker) await target.marker.done(session, run, affected);
-  await expectLocks(session, [requestLockName(run.requestId)]);
+  await interruptible(attempt, async () => {
+    if (run.marker) await target.marker.done(session, run, affected);
+    await expectLocks(session, [requestLockName(run.requestId)]);
+  });
   return committed(affected, json);
 }

@@ -68,7 +68,7 @@ async function runStatements(attempt: PostgresAttempt) {
   }
   if (before !== null) refuseAboveBound(run, Math.max(affected, await changesSince(before, attempt)));
   const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
-  const results = await session.exchange([...end, askTransactionId]);
+  const results = await interruptible(attempt, () => session.exchange([...end, askTransactionId]));
   if (run.marker) expectMarked(results.at(-2));
   return { outcome: committed(affected, json), transaction: transactionIdOf(results.at(-1)) };
 }
