@@ -28,7 +28,7 @@ export function createPostgresPool(options: PoolOptions & { searchPath?: string 
           client.release(destroy);
           permits.give();
         };
-        return new PostgresSession(client as PoolClient & TappedClient, fixed, giveBack);
+        return new PostgresSession(client as PoolClient & TappedClient, fixed, giveBack, options.connectTimeoutMs);
       } catch (error) {
         permits.give();
         throw connectFailure(error);
@@ -41,6 +41,7 @@ export function createPostgresPool(options: PoolOptions & { searchPath?: string 
 }
 
 interface Connecting {
+  timeoutMs: number;
   config: ReturnType<typeof connectionConfig> & { Client: ReturnType<typeof tappedClient> };
   fixed: FixedSettings;
   /** Learns who answered, and sets what is fixed. */
@@ -50,13 +51,14 @@ interface Connecting {
 function connectingBy(options: PoolOptions & { searchPath?: string }): Connecting {
   const fixed = fixedSettings(options.searchPath ?? DEFAULT_SEARCH_PATH, options.readOnly);
   return {
+    timeoutMs: options.connectTimeoutMs,
     config: { ...connectionConfig(options, fixed), Client: tappedClient(options.maxRowBytes) },
     fixed,
     greet: (client) => learnBackend(client as TappedClient, fixed, options.connectTimeoutMs),
   };
 }
 
-async function openAlone({ config, fixed, greet }: Connecting): Promise<PostgresSession> {
+async function openAlone({ timeoutMs, config, fixed, greet }: Connecting): Promise<PostgresSession> {
   let client: InstanceType<typeof config.Client> | undefined;
   try {
     // Reads the files that the address names.
@@ -68,5 +70,5 @@ async function openAlone({ config, fixed, greet }: Connecting): Promise<Postgres
     throw connectFailure(error);
   }
   const opened = client;
-  return new PostgresSession(opened, fixed, () => void opened.end().catch(() => {}));
+  return new PostgresSession(opened, fixed, () => void opened.end().catch(() => {}), timeoutMs);
 }

@@ -1,3 +1,4 @@
+import { stopAfter } from '../../../lib/deadline.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { Session } from '../session.js';
 import type { Backend, TappedClient } from './client.js';
@@ -11,16 +12,18 @@ export class PostgresSession implements Session {
   readonly #client: TappedClient;
   readonly #fixed: FixedSettings;
   readonly #giveBack: (destroy: boolean) => void;
+  readonly #resetMs: number;
   readonly #onError: () => void;
   #lost = false;
   #doubtful = false;
   #current: Exchange | null = null;
   readonly #onNoData = () => this.#current?.handleNoData();
 
-  constructor(client: TappedClient, fixed: FixedSettings, giveBack: (destroy: boolean) => void) {
+  constructor(client: TappedClient, fixed: FixedSettings, giveBack: (destroy: boolean) => void, resetMs: number) {
     this.#client = client;
     this.#fixed = fixed;
     this.#giveBack = giveBack;
+    this.#resetMs = resetMs;
     this.#onError = () => {
       this.#lost = true;
     };
@@ -93,14 +96,14 @@ export class PostgresSession implements Session {
     this.#giveBack(!reset);
   }
 
-  async #reset(): Promise<boolean> {
-    try {
+  /** False also when the server falls silent: the connection's place in the pool must not wait for it. */
+  #reset(): Promise<boolean> {
+    const reset = async () => {
       if (this.#client.getTransactionStatus() !== 'I') await this.query('rollback');
       await this.checkSettings(['discard all', ...this.backend.settings]);
       return true;
-    } catch {
-      return false;
-    }
+    };
+    return stopAfter(this.#resetMs, () => this.destroy(), reset).catch(() => false);
   }
 
   /** Throws a ConnectFailure when a setting is wrong after these statements (HD-30). */
