@@ -61,7 +61,7 @@ async function sendBeat(
 ): Promise<GatewayAnswer> {
   const sentAt = moment();
   const path = `/api/agent/jobs/${executionId}/heartbeat`;
-  const answer = await client.post(path, null, { timeoutMs: timings.httpMs, signal });
+  const answer = await client.post(path, null, { timeoutMs: Math.min(timings.httpMs, lease.beatMs), signal });
   const { status, body } = answer;
   if (status === 200) lease.extend(sentAt);
   if (status === 409 || status === 410) lease.end();

@@ -26,6 +26,11 @@ export class Lease {
     return !this.#ended && ageMs < this.#lengthMs;
   }
 
+  /** How long a heartbeat may wait for its answer: a connection that is dead must leave time for others within the lease. */
+  get beatMs(): number {
+    return Math.max(1000, this.#lengthMs / 6);
+  }
+
   /** `since`: before the heartbeat that extended it was sent. */
   extend(since: Moment): void {
     if (since.monotonicMs > this.#since.monotonicMs) this.#since = since;
