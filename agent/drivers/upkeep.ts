@@ -25,12 +25,16 @@ export async function connectDatabase<S extends Session>(
   examine: (writer: S, reader: S, another: () => Promise<S>) => Promise<Pick<Connected, 'readProblem' | 'nameProblem'>>,
 ): Promise<Connected> {
   const sessions: S[] = [];
+  let isOver = false;
   const open = async (pool: SessionPool<S>) => {
     const session = await pool.open();
     sessions.push(session);
+    // One that opens too late would have no time limit any more.
+    if (isOver) session.destroy();
     return session;
   };
   const destroyAll = () => {
+    isOver = true;
     for (const session of sessions) session.destroy();
   };
   const look = async () => {
@@ -74,12 +78,10 @@ export async function askAlone<S extends Session, T>(
   }
 }
 
-/** Deletes old marker rows (AP-56); returns how many. */
-export async function deleteOldMarkers<S extends Session>({ writes, marker, config }: Omit<Kept<S>, 'reads'>): Promise<number> {
-  const session = await writes.open();
-  try {
-    return await marker.deleteOld(session, config.retentionDays);
-  } finally {
-    await session.release();
-  }
+/** A server that falls silent meanwhile must not end the clean-up of its database until the agent restarts. */
+const deletionMs = 600_000;
+
+/** Deletes old marker rows within ten minutes (AP-56); returns how many. */
+export function deleteOldMarkers<S extends Session>({ writes, marker, config }: Omit<Kept<S>, 'reads'>): Promise<number> {
+  return askAlone(writes, deletionMs, (session) => marker.deleteOld(session, config.retentionDays));
 }
