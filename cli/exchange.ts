@@ -56,16 +56,19 @@ export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
       agent: call.agent,
       ...(call.isForwarded ? { path: call.url.href } : {}),
     });
-    const watched = watch(request, call);
-    const { settle } = watched;
     const fail = (error: unknown) => {
-      settle();
-      reject(call.signal.aborted ? call.signal.reason : asNoAnswer(error));
+      watched.settle();
+      reject(call.signal.aborted ? call.signal.reason : error);
     };
-    request.on('error', fail);
+    const watched = watch(request, call, fail);
+    request.on('error', (error) => fail(asNoAnswer(error)));
+    request.on('upgrade', (response, socket) => {
+      socket.destroy();
+      fail(new NoAnswer(`the server answered ${response.statusCode} to a call that asks for no other protocol`, false));
+    });
     request.on('response', (response) => {
       readBody(response, call, watched.goOn).then((text) => {
-        settle();
+        watched.settle();
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
       }, fail);
     });
@@ -74,13 +77,19 @@ export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
 }
 
 /** Applies deadlines and cancellation until `settle`; `goOn` begins the time of the whole anew. */
-function watch(request: ClientRequest, call: ExchangeCall): { settle: () => void; goOn: () => void } {
-  const total = setTimeout(() => request.destroy(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false)), call.totalMs);
-  const connect = setTimeout(
-    () => request.destroy(new NoAnswer(`no connection within ${call.connectMs / 1000} s`, true)),
-    call.connectMs,
-  );
-  const onAbort = () => request.destroy(new NoAnswer('cancelled', false));
+function watch(
+  request: ClientRequest,
+  call: ExchangeCall,
+  fail: (error: unknown) => void,
+): { settle: () => void; goOn: () => void } {
+  const end = (reason: NoAnswer) => {
+    request.destroy(reason);
+    // Until it has a socket, as while a proxy opens a tunnel, a request does not tell that it was ended.
+    if (request.socket === null) fail(reason);
+  };
+  const total = setTimeout(() => end(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false)), call.totalMs);
+  const connect = setTimeout(() => end(new NoAnswer(`no connection within ${call.connectMs / 1000} s`, true)), call.connectMs);
+  const onAbort = () => end(new NoAnswer('cancelled', false));
   call.signal.addEventListener('abort', onAbort, { once: true });
   request.on('socket', (socket) => {
     const connected = () => clearTimeout(connect);
@@ -97,20 +106,29 @@ function watch(request: ClientRequest, call: ExchangeCall): { settle: () => void
 
 async function readBody(response: IncomingMessage, { onPart }: ExchangeCall, goOn: () => void): Promise<string> {
   if (onPart === undefined || response.statusCode !== 200) return readAll(response);
-  for await (const part of response) {
+  for await (const part of partsOf(response)) {
     goOn();
-    await onPart(part as Uint8Array, response.headers);
+    await onPart(part, response.headers);
     goOn();
   }
   return '';
 }
 
+/** What fails here is the connection; what fails in `onPart` is told as it is. */
+async function* partsOf<T>(response: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* response;
+  } catch (error) {
+    throw asNoAnswer(error);
+  }
+}
+
 async function readAll(response: IncomingMessage): Promise<string> {
   const parts: string[] = [];
   let length = 0;
-  for await (const part of response.setEncoding('utf8')) {
-    parts.push(part as string);
-    length += (part as string).length;
+  for await (const part of partsOf<string>(response.setEncoding('utf8'))) {
+    parts.push(part);
+    length += part.length;
     if (length > maxAnswerLength)
       throw new NoAnswer(`the answer is longer than ${maxAnswerLength / 1024 / 1024} Mi characters`, false);
   }

@@ -41,6 +41,9 @@ export function tunnelAgent(proxy: URL, ca: { ca?: string[] }): HttpsAgent {
   return agent;
 }
 
+/** As long as a connection may take (CL-10). */
+const tunnelMs = 10_000;
+
 interface Tunnel {
   proxy: URL;
   ca: { ca?: string[] };
@@ -54,7 +57,11 @@ function openTunnel({ proxy, ca, host, port }: Tunnel): Promise<TLSSocket> {
   const headers = { host: authority, ...proxyAuthorization(proxy) };
   const request = send({ host: hostOf(proxy), port: portOf(proxy), method: 'CONNECT', path: authority, headers, agent: false });
   return new Promise((resolve, reject) => {
+    // The call that waits for it has its own time, and ends alone: this ends the connection.
+    const timer = setTimeout(() => request.destroy(new Error('the proxy does not answer')), tunnelMs);
+    request.once('close', () => clearTimeout(timer));
     request.once('connect', (response, socket) => {
+      clearTimeout(timer);
       if (response.statusCode === 200)
         return resolve(connectTls({ ...ca, host, socket, ...(isIP(host) === 0 ? { servername: host } : {}) }));
       socket.destroy();
