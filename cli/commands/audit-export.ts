@@ -5,6 +5,7 @@ import type { ExportFormat } from '../../domain/audit/export-format.js';
 import { parseManifestLine } from '../../domain/audit/export-parse.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
+import { checkOutput } from '../follow/deliver.js';
 import type { Answer } from '../output/output.js';
 import { type AuditFilterOptions, auditFilters } from './audit.js';
 
@@ -24,8 +25,9 @@ export async function exportAudit(context: Context, _: readonly string[], option
   const { as: format = 'ndjson' } = options;
   if (output.mode !== 'human' && options.output === undefined)
     throw failure('usage', 'an export has many lines, but --format json prints one; add --output FILE');
+  if (options.output !== undefined) checkOutput(context, { output: options.output });
   const query = { ...(await auditFilters(context, options)), format };
-  const sink = options.output === undefined ? stdoutSink(context) : fileSink(resolve(context.terminal.directory, options.output));
+  const sink = options.output === undefined ? stdoutSink(context) : fileSink(context, options.output);
   let tail: Buffer = Buffer.alloc(0);
   try {
     await context.client().call({
@@ -70,25 +72,39 @@ function stdoutSink({ terminal: { stdout }, signal }: Context): Sink {
 }
 
 /** Written beside its place and renamed, readable by its owner only, as results are (CL-17). */
-function fileSink(path: string): Sink {
+function fileSink({ terminal, what }: Context, output: string): Sink {
+  const path = resolve(terminal.directory, output);
   const temporary = `${path}.${process.pid}.tmp`;
   let file: number | null = null;
+  let isMade = false;
   const close = () => {
     if (file !== null) closeSync(file);
     file = null;
   };
+  const told = (work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      const { code = 'unknown reason' } = error as NodeJS.ErrnoException;
+      throw failure('usage', `${what}: ${path} cannot be written (${code})`);
+    }
+  };
   return {
-    write(part) {
-      file ??= openSync(temporary, 'wx', 0o600);
-      writeSync(file, part);
-    },
-    end() {
-      close();
-      renameSync(temporary, path);
-    },
+    write: (part) =>
+      told(() => {
+        file ??= openSync(temporary, 'wx', 0o600);
+        isMade = true;
+        for (let at = 0; at < part.byteLength; ) at += writeSync(file, part, at);
+      }),
+    end: () =>
+      told(() => {
+        close();
+        renameSync(temporary, path);
+      }),
     discard() {
       close();
-      rmSync(temporary, { force: true });
+      // Another's file of this name stays.
+      if (isMade) rmSync(temporary, { force: true });
     },
   };
 }

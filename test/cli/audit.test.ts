@@ -138,6 +138,24 @@ describe('svc audit export', () => {
     expect(await svc('audit', 'export', '--as', 'xml')).toMatchObject({ code: 2 });
   });
 
+  it('says of a file that cannot be written that it is the file, before anything is sent (CL-17)', async () => {
+    const away = { environment: login('http://127.0.0.1:1'), directory };
+    const { code, stderr } = await runSvc(['audit', 'export', '--output', 'none/out.ndjson'], away);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'error: audit export: --output none/out.ndjson cannot be written (ENOENT); nothing was sent\n',
+    });
+  });
+
+  it('says of a file that cannot be written later that it is the file, not the server', async () => {
+    const name = 'x'.repeat(254);
+    const { code, stderr } = await svc('audit', 'export', '--output', name);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `error: audit export: ${join(directory, name)} cannot be written (ENAMETOOLONG)\n`,
+    });
+  });
+
   it('leaves no file when the server refuses or the export breaks off', async () => {
     expect(await svc('audit', 'export', '--until', '2031-13-01', '--output', 'no.ndjson')).toMatchObject({ code: 2 });
     const { database } = api.services;
