@@ -88,3 +88,12 @@ const exitCodes = {
   doctor_issues_found: 2,
   internal_error: 1,
 } satisfies Record<LocalCode, number>;
+
+/** Codes of calls of which no answer tells what became of them: the network, a proxy, or a server that fails, ends or has too much to do. */
+export const noOutcome: readonly string[] = [
+  'network_error',
+  'server_error',
+  'internal',
+  'service.unavailable',
+  'service.draining',
+];

@@ -1,7 +1,7 @@
 import { sleep } from '../../lib/sleep.js';
 import { answerFailure } from '../client.js';
 import type { Context } from '../context.js';
-import { CommandFailure, failure } from '../failure.js';
+import { CommandFailure, failure, noOutcome } from '../failure.js';
 import { endedFailure, type Followed, waitsForApproval, waitsForResume } from './outcome.js';
 import { createProgress, type Progress } from './progress.js';
 import { lookAtRequest, type RequestView } from './request-view.js';
@@ -26,7 +26,7 @@ export async function follow(context: Context, task: FollowTask): Promise<Follow
   try {
     return await new Follower(context, task, progress).run();
   } catch (error) {
-    throw error instanceof CommandFailure && error.code === 'network_error' ? withContinuation(error, task.id, 'wait') : error;
+    throw withContinuation(error, task.id, 'wait');
   } finally {
     progress.stop();
   }
@@ -132,10 +132,16 @@ class Follower {
   }
 }
 
-/** A failure of the network on the way, with the command of `svc request` that goes on from there. */
-export function withContinuation(error: CommandFailure, id: string, again: string): CommandFailure {
-  return failure('network_error', error.message, {
-    hint: `the request continues: svc request ${again} ${id}`,
-    data: JSON.stringify({ request_id: id }),
+/** A failure of the way to the server, which says nothing of the request, with the command of `svc request` that goes on from there. */
+export function withContinuation(error: unknown, id: string, again: string): unknown {
+  if (!(error instanceof CommandFailure) || !cutsOff(error.code)) return error;
+  const hint = `the request continues: svc request ${again} ${id}`;
+  return new CommandFailure(error.code, error.message, {
+    // What else could be said of the network helps less than how to go on.
+    hint: error.hint === null || error.code === 'network_error' ? hint : `${error.hint}\n${hint}`,
+    data: error.data === 'null' ? JSON.stringify({ request_id: id }) : error.data,
+    exit: 1,
   });
 }
+
+const cutsOff = (code: string) => noOutcome.includes(code) || code === 'rate.limited';

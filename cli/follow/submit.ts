@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { JsonText } from '../../lib/json/read.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Context } from '../context.js';
-import { CommandFailure, failure } from '../failure.js';
+import { CommandFailure, failure, noOutcome } from '../failure.js';
 import { warnOf } from '../output/warnings.js';
 import { followInterruptibly } from './interruptible.js';
 import type { Followed } from './outcome.js';
@@ -77,6 +77,9 @@ function bodyOf(options: SubmitOptions) {
   };
 }
 
+/** What leaves open whether the request was made: a proxy or a server that fails may do so after the commit. */
+const saysNothing: ReadonlySet<string> = new Set(['interrupted', ...noOutcome]);
+
 /** While it is unknown whether the request exists, the hint names the key that finds or creates it (CL-26, CL-I4). */
 async function create(context: Context, body: Content & { idempotency_key: string }, options: SubmitOptions): Promise<JsonText> {
   try {
@@ -87,7 +90,7 @@ async function create(context: Context, body: Content & { idempotency_key: strin
     warnOf(context, created);
     return created;
   } catch (error) {
-    if (!(error instanceof CommandFailure) || !['interrupted', 'network_error'].includes(error.code)) throw error;
+    if (!(error instanceof CommandFailure) || !saysNothing.has(error.code)) throw error;
     const unknown = options.idempotencyKey === undefined ? 'the request may exist; ' : '';
     const hint = `${unknown}repeat the command with --idempotency-key ${body.idempotency_key}`;
     throw new CommandFailure(error.code, error.message, {

@@ -3,7 +3,7 @@ import type { JsonText } from '../../lib/json/read.js';
 import { sleep } from '../../lib/sleep.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
-import { CommandFailure, failure } from '../failure.js';
+import { type CommandFailure, failure } from '../failure.js';
 import { withContinuation } from './follow.js';
 import { endedFailure } from './outcome.js';
 import { type Display, progressDetail, redrawnLine } from './progress.js';
@@ -20,7 +20,7 @@ export async function watch(context: Context, id: string, signal: AbortSignal): 
     if (view.status === 'executed') return view;
     throw view.status === 'failed' ? await failedRun(context, id, view, signal) : await endedFailure(context, id, view, signal);
   } catch (error) {
-    throw error instanceof CommandFailure && error.code === 'network_error' ? withContinuation(error, id, 'watch') : error;
+    throw withContinuation(error, id, 'watch');
   } finally {
     display?.stop();
   }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { login, runSvc } from './run-svc.js';
-import { created, paths, shown, twoRows } from './samples.js';
+import { created, paths, requestId, shown, twoRows } from './samples.js';
 
 let api: FakeApi;
 beforeEach(async () => {
@@ -28,6 +28,49 @@ describe('calling the server', () => {
     const key = api.bodies(paths.create)[0]!.idempotency_key;
     expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'network_error' });
     expect(JSON.parse(result.stdout).error.hint).toContain(`--idempotency-key ${key}`);
+  });
+
+  it('prints it too when a proxy or the server fails, which may be after the request was made (CL-I4)', async () => {
+    const internal = { error: 'internal server error', code: 'internal', hint: 'request id 7' };
+    for (const [reply, code] of [
+      [{ status: 504, body: '<html>' }, 'server_error'],
+      [{ status: 200, body: '<html>' }, 'server_error'],
+      [{ status: 503, body: { ...internal, code: 'service.unavailable' } }, 'service.unavailable'],
+      [{ status: 500, body: internal }, 'internal'],
+    ] as const) {
+      api.calls.length = 0;
+      api.on(paths.create, reply);
+      const { error } = JSON.parse((await runSvc(['execute', 'SELECT 1', '--json'], { environment: login(api.url) })).stdout);
+      expect(error.code).toBe(code);
+      expect(error.hint).toContain(`--idempotency-key ${api.bodies(paths.create)[0]!.idempotency_key}`);
+    }
+    const refused = { error: 'detail must not be empty', code: 'validation.failed', hint: null };
+    api.on(paths.create, { status: 400, body: refused });
+    const { error } = JSON.parse((await runSvc(['execute', 'SELECT 1', '--json'], { environment: login(api.url) })).stdout);
+    expect(error).toEqual({ code: 'validation.failed', message: expect.any(String), hint: null });
+  });
+
+  it('names the request and how to go on when a server or a proxy fails on the way (CL-22)', async () => {
+    api.on(paths.create, created('dispatched')).on(paths.stream, { drop: true });
+    for (const [reply, code] of [
+      [{ status: 502, body: '<html>' }, 'server_error'],
+      [{ status: 503, body: { error: 'the server ends', code: 'service.draining', hint: null } }, 'service.draining'],
+      [{ status: 500, body: { error: 'internal server error', code: 'internal', hint: 'request id 7' } }, 'internal'],
+    ] as const) {
+      api.on(paths.show, reply);
+      for (const [command, again] of [
+        [['execute', 'SELECT 1'], 'wait'],
+        [['request', 'watch', requestId], 'watch'],
+      ] as const) {
+        const result = await runSvc([...command, '--json'], { environment: login(api.url) });
+        const { error, request_id: id } = JSON.parse(result.stdout);
+        expect({ code: result.code, told: error.code, id }).toEqual({ code: 1, told: code, id: requestId });
+        expect(error.hint).toContain(`the request continues: svc request ${again} ${requestId}`);
+      }
+    }
+    api.on(paths.show, { status: 404, body: { error: 'no such request', code: 'request.not_found', hint: null } });
+    const gone = await runSvc(['request', 'watch', requestId, '--json'], { environment: login(api.url) });
+    expect(JSON.parse(gone.stdout).error).toMatchObject({ code: 'request.not_found', hint: null });
   });
 
   it('tries a read three times on 502, 503 and 504, and a decision once (CL-10)', async () => {
