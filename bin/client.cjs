@@ -50,7 +50,11 @@ function requireWhenUsed(name) {
 
 /** Ends the process with the exit code of a run, when all is written. */
 async function end(running) {
+  // With nothing left to wait for, Node would end such a process as a success.
+  const stopped = () => fail('the command has stopped without an outcome; this is a fault of this program');
+  process.once('beforeExit', stopped);
   const code = await running.catch((error) => fail(error.stack ?? String(error)));
+  process.off('beforeExit', stopped);
   await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
   process.exit(code);
 }

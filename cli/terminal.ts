@@ -66,9 +66,13 @@ export const standardLimits: Limits = {
   renewalGraceMs: 2_000,
 };
 
-/** This process's terminal. When the reader of stdout goes away, the process ends quietly. */
+/**
+ * This process's terminal. When the reader of stdout goes away, the process ends quietly. Without one of stderr it goes on: what is written there only
+ * accompanies the work.
+ */
 export function processTerminal(): Terminal {
   process.stdout.on('error', () => process.exit(1));
+  process.stderr.on('error', () => undefined);
   return {
     environment: process.env,
     directory: process.cwd(),
