@@ -50,7 +50,7 @@ interface Waiting {
 export function createClassifierThread(dialects: ThreadFor, given: Partial<ThreadLimits> = {}): ClassifierThread {
   const limits = { ...defaultLimits, ...given };
   const classifying = createFairQueue<Waiting>(limits);
-  // A text is redacted after it was classified, for a call that is already running. The limits of classifying therefore bound these too.
+  // After it was classified, for a call that is already running. The limits of classifying therefore bound these too.
   const redacting = createFairQueue<Waiting>({ total: Number.POSITIVE_INFINITY, perCaller: Number.POSITIVE_INFINITY });
   const next = () => redacting.next() ?? classifying.next();
   const thread = new ReplacedThread(dialects, limits);
@@ -69,7 +69,7 @@ export function createClassifierThread(dialects: ThreadFor, given: Partial<Threa
   return {
     run: (task, caller) =>
       new Promise((resolve) => {
-        const queue = task.kind === 'redact' ? redacting : classifying;
+        const queue = task.kind === 'redact' && !task.unseen ? redacting : classifying;
         queue.add(caller, { task, since: performance.now(), resolve })?.resolve(busy);
         void work();
       }),

@@ -24,8 +24,10 @@ export interface SqlClassifier {
   ): Promise<MigrationVerdict>;
   /** The same, with what the review rules need instead of the statements (HD-95). */
   reviewMigrations(texts: readonly MigrationText[], dialect: Dialect | null, caller?: string): Promise<ReviewedVerdict>;
-  /** The literal-free text of AU-51 (not truncated), or `[unparsable SQL removed]`; never throws. */
+  /** The literal-free text of AU-51 (not truncated), or `[unparsable SQL removed]`, of a text that was classified before; never throws. */
   redact(text: string, dialect: Dialect | null, caller?: string): Promise<string>;
+  /** The same of any text; null when too many texts wait, as `busy` of `classify`. */
+  redactUnseen(text: string, dialect: Dialect | null, caller?: string): Promise<string | null>;
   /** Ends the threads. Texts that still wait for them are refused. */
   close(): Promise<void>;
 }
@@ -63,8 +65,12 @@ export async function createSqlClassifier(limits: Partial<ThreadLimits> = {}): P
       return verdict.ok && 'migrations' in verdict ? noVerdict : verdict;
     },
     redact: async (text, dialect, caller = '') => {
-      const asked = await ask(threads, { kind: 'redact', text, dialect }, caller);
-      return asked.ok && typeof asked.answer === 'string' ? asked.answer : unparsable;
+      const asked = await ask(threads, { kind: 'redact', text, dialect, unseen: false }, caller);
+      return redactedOf(asked);
+    },
+    redactUnseen: async (text, dialect, caller = '') => {
+      const asked = await ask(threads, { kind: 'redact', text, dialect, unseen: true }, caller);
+      return !asked.ok && asked.busy ? null : redactedOf(asked);
     },
     close: async () => {
       await Promise.all([threads.long.close(), threads.mysql.close()]);
@@ -104,6 +110,8 @@ const isForMysql = (task: Task): boolean =>
   (task.kind === 'classify' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
 
 const bytesOf = (texts: readonly MigrationText[]): number => texts.reduce((sum, { sql }) => sum + Buffer.byteLength(sql), 0);
+
+const redactedOf = (asked: ThreadAnswer): string => (asked.ok && typeof asked.answer === 'string' ? asked.answer : unparsable);
 
 const isVerdict = (answer: Answer): answer is Verdict => typeof answer !== 'string' && 'verdict' in answer;
 const isMigrationVerdict = (answer: Answer): answer is MigrationVerdict | ReviewedVerdict =>

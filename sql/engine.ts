@@ -10,7 +10,13 @@ import type { ClassifyOptions, Verdict } from './verdict.js';
 /** What can be asked about a text; plain data, so that it can be sent to a thread. */
 export type Task =
   | { readonly kind: 'classify'; readonly text: string; readonly options: ClassifyOptions }
-  | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null }
+  | {
+      readonly kind: 'redact';
+      readonly text: string;
+      readonly dialect: Dialect | null;
+      /** Whether it was not classified before, and so waits its turn among those that are to be. */
+      readonly unseen: boolean;
+    }
   | {
       readonly kind: 'migrations';
       readonly texts: readonly MigrationText[];

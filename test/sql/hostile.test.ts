@@ -74,6 +74,25 @@ describe('hostile texts (SQ-7, SQ-I6)', () => {
     expect(verdicts.at(-1)).toMatchObject({ busy: true, reason: 'not understood: too many texts are being classified' });
     expect(await other).toMatchObject({ verdict: 'accepted', read: true });
   });
+
+  it('lets texts that nobody classified wait among those that are to be: they keep nobody else out', async () => {
+    const long = (n: number) => `SELECT ${n} -- ${'x'.repeat(3_000)}`;
+    const order: string[] = [];
+    const many = Array.from({ length: 60 }, (_, n) =>
+      sql.redactUnseen(long(n), 'postgresql', 'mallory').then((redacted) => {
+        order.push('mallory');
+        return redacted;
+      }),
+    );
+    const other = sql.classify(long(0), options, 'alice').then(() => order.push('alice'));
+    const redacted = await Promise.all(many);
+    await other;
+    expect(new Set(redacted)).toEqual(new Set(['SELECT ?', null]));
+    expect(redacted.filter((text) => text !== null).length).toBeLessThanOrEqual(17);
+    // Those without room are told at once, and the one that ran goes first.
+    const refused = redacted.filter((text) => text === null).length;
+    expect(order.indexOf('alice')).toBeLessThanOrEqual(refused + 2);
+  });
 });
 
 describe('the thread of the classifier', () => {

@@ -1,10 +1,10 @@
+import { outsideDatabaseWork } from '../../../db/call-limit.js';
 import { findRedactedDetails } from '../../../db/redacted-details.js';
-import { invalid } from '../../../domain/errors.js';
+import { invalid, refusal } from '../../../domain/errors.js';
 import { similarity } from '../../../domain/similarity.js';
 import { cutBytes } from '../../../lib/utf8.js';
 import { unparsable } from '../../../sql/verdict.js';
 import { pairDialect } from '../../requests/pair.js';
-import { redactDetail } from '../../requests/redaction.js';
 import { listed } from '../../requests/schemas.js';
 import { ask } from '../ask.js';
 import type { McpContext } from '../context.js';
@@ -80,7 +80,9 @@ async function literalFree({ call, services }: McpContext, args: Record<string, 
   const entry = generation.shared.databases.find(({ name }) => name === database);
   const environment = textArgument(args, 'environment') ?? entry?.environments[0] ?? '';
   const dialect = await pairDialect(services.database, generation, { database, environment });
-  const redacted = await redactDetail(services, { operation: null, detail: textArgument(args, 'sql') ?? '', dialect }, caller);
+  const sql = textArgument(args, 'sql') ?? '';
+  const redacted = await outsideDatabaseWork(() => services.classifier.redactUnseen(sql, dialect, caller.id));
+  if (redacted === null) throw refusal('service.unavailable', 'SQL texts cannot be compared at the moment', 'try again later');
   if (redacted === unparsable) throw invalid('sql cannot be parsed', 'arguments.sql');
   return redacted;
 }
