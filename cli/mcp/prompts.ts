@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BadArgument } from '../../domain/mcp-arguments.js';
 import { isVersion } from '../../domain/migration/version.js';
 import { showSchema } from '../commands/schema.js';
+import { isBelow } from '../config/credential.js';
 import { databaseName, migrationsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
@@ -67,6 +68,9 @@ function fileOf(context: Context, version: unknown): object {
   const name = names.find((one) => one.split('_', 1)[0] === version);
   if (name === undefined) throw new BadArgument('no migration file has this version', place);
   const path = join(directory, name);
+  // Who checks out a stranger's project does not know where its links lead (HD-60).
+  if (!isBelow(realpathSync(directory), realpathSync(path)))
+    throw new BadArgument('the migration file is a link that leads out of its folder', place);
   return { uri: pathToFileURL(path).href, mimeType: 'text/plain', text: readFileSync(path, 'utf8') };
 }
 

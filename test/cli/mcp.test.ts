@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { callsToml } from '../api/calls-toml.js';
@@ -133,6 +133,19 @@ describe.each(officialClients)('the official client ($version) over svc mcp', ({
     expect(drafted.messages.length).toBeGreaterThan(0);
     await expect(client.getPrompt({ name: 'review_migration', arguments: { version: '9' } })).rejects.toThrow('no migration');
     await expect(client.getPrompt({ name: 'review_migration', arguments: {} })).rejects.toThrow('version is required');
+  });
+
+  it('gives no prompt over a file to which a link in a checkout leads (MC-51, HD-60)', async () => {
+    const client = await connected();
+    const secret = join(folder.path, 'secret.txt');
+    const link = join(folder.path, 'migrations', '7_link.sql');
+    writeFileSync(secret, 'aws_secret_access_key = 1');
+    symlinkSync(secret, link);
+    await expect(client.getPrompt({ name: 'review_migration', arguments: { version: '7' } })).rejects.toThrow(
+      'the migration file is a link that leads out of its folder',
+    );
+    rmSync(link);
+    rmSync(secret);
   });
 
   it('asks its user for the reason that a policy demands, for both sides (CL-48, MC-50)', async () => {
