@@ -34,9 +34,10 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
     return report(output, error, what);
   };
   let isOtherRunning = false;
-  const stopListening = terminal.onInterrupt(() => {
-    if (isOtherRunning) return;
-    const reason = failure('interrupted', `${what}: interrupted`);
+  const stopListening = terminal.onInterrupt((signal) => {
+    // Ctrl-C is of the command that runs; what else ends a process ends all of it.
+    if (isOtherRunning && signal === 'SIGINT') return;
+    const reason = new CommandFailure('interrupted', `${what}: interrupted`, { reason: signal });
     if (!interrupted.signal.aborted) return interrupted.abort(reason);
     if (!isReported) reportOnce(reason);
     terminal.exitNow(reason.exit);

@@ -10,7 +10,7 @@ export interface Terminal {
   limits: Limits;
   now(): number;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called. */
-  onInterrupt(callback: () => void): () => void;
+  onInterrupt(callback: (signal: NodeJS.Signals) => void): () => void;
   /** Shows a text in a pager, a shell's command line; false when there is no such program. */
   page(command: string, text: string): Promise<boolean>;
   /** Ends the process immediately: at a second interrupt, or when nobody reads what it has written. */

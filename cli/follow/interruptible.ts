@@ -6,7 +6,7 @@ import { isInteractive } from '../terminal.js';
 import { type FollowTask, follow } from './follow.js';
 import type { Followed } from './outcome.js';
 
-/** What to follow. On a terminal, Ctrl-C offers to cancel it unless that is disabled (CL-26). */
+/** What to follow. On a terminal, Ctrl-C offers to cancel it unless that is disabled (CL-26). Other signals come from nobody who could answer. */
 export interface InterruptibleTask extends Omit<FollowTask, 'signal'> {
   offersCancel?: boolean;
 }
@@ -47,7 +47,8 @@ export async function untilStopped<T>(
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw named(error, id);
     clearTimeout(timer);
-    if (onInterrupt === null) throw named(goesOn('interrupted', `${context.what}: interrupted`, id, again), id);
+    if (onInterrupt === null || error.reason !== 'SIGINT')
+      throw named(goesOn('interrupted', `${context.what}: interrupted`, id, again), id);
     return await onInterrupt().catch((after: unknown) => {
       throw named(after, id);
     });

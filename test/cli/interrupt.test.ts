@@ -88,6 +88,27 @@ describe('Ctrl-C (CL-26)', () => {
     });
   });
 
+  it('asks nothing at SIGTERM and SIGHUP, which no person sends who could answer', async () => {
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+      api.calls.length = 0;
+      let control: Parameters<NonNullable<SvcOptions['started']>>[0] | undefined;
+      const running = runSvc(['execute', 'SELECT 1'], {
+        environment: login(api.url),
+        terminal: true,
+        started: (given) => {
+          control = given;
+        },
+      });
+      await eventually(() => api.calls.some((call) => call.path.endsWith('/stream')));
+      control!.interrupt(signal);
+      const { code, stderr } = await running;
+      expect(code).toBe(130);
+      expect(stderr).toContain(`svc request wait ${requestId}`);
+      expect(stderr).not.toContain('Cancel the request?');
+      expect(api.bodies(paths.cancel)).toEqual([]);
+    }
+  });
+
   it('exits at once at the second one', async () => {
     let control: Parameters<NonNullable<SvcOptions['started']>>[0] | undefined;
     const running = runSvc(['execute', 'SELECT 1'], {

@@ -18,7 +18,12 @@ export interface SvcOptions {
   limits?: Partial<Limits>;
   now?: () => number;
   /** Called with a function that interrupts like Ctrl-C, and the live stdin. */
-  started?: (control: { interrupt(): void; stdin: PassThrough; stdout(): string; stderr(): string }) => void;
+  started?: (control: {
+    interrupt(signal?: NodeJS.Signals): void;
+    stdin: PassThrough;
+    stdout(): string;
+    stderr(): string;
+  }) => void;
 }
 
 export interface SvcResult {
@@ -43,7 +48,7 @@ export async function runSvc(argv: readonly string[], options: SvcOptions = {}):
   if (options.stdin !== undefined) stdin.end(options.stdin);
   const stdout = collector(options);
   const stderr = collector(options);
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(signal: NodeJS.Signals) => void>();
   let exitedNow: number | null = null;
   const terminal: Terminal = {
     environment: { HOME: '/nonexistent', ...options.environment },
@@ -63,7 +68,7 @@ export async function runSvc(argv: readonly string[], options: SvcOptions = {}):
     },
   };
   options.started?.({
-    interrupt: () => listeners.forEach((listener) => void listener()),
+    interrupt: (signal = 'SIGINT') => listeners.forEach((listener) => void listener(signal)),
     stdin,
     stdout: stdout.text,
     stderr: stderr.text,

@@ -176,6 +176,19 @@ describe('svc shell on a terminal (CL-53)', () => {
     expect(stderr).toContain('execute: interrupted');
   });
 
+  it('ends with what runs when its process is told to end', async () => {
+    api.on(paths.show, shown('running')).on(paths.stream, { hang: true });
+    const { code, stderr } = await typing([
+      'select 1;\n',
+      async (control) => {
+        await eventually(() => api.calls.some(({ path }) => path.endsWith('/stream')));
+        control.interrupt('SIGTERM');
+      },
+    ]);
+    expect([code, api.bodies(paths.cancel)]).toEqual([130, []]);
+    expect(stderr).toContain(`request ${requestId} continues`);
+  });
+
   it('ends when it is told to end at the prompt', async () => {
     const { code, stderr } = await typing([
       async (control) => {
