@@ -57,7 +57,9 @@ async function runAndFollow(context: McpContext, id: string, ms: number) {
 
 const startedElsewhere = new Set(['already_dispatched', 'wrong_status']);
 
+/** Starts nothing for a call that was cancelled meanwhile. */
 export async function resume(context: McpContext, id: string): Promise<void> {
+  if (context.signal.aborted) return;
   try {
     await ask(context, 'resumeRequest', { params: { id }, body: {} }, plain.plain);
   } catch (error) {
