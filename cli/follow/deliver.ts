@@ -24,13 +24,14 @@ export interface DeliveryOptions {
 export function checkOutput({ terminal, what }: Context, { output }: DeliveryOptions): void {
   if (output === undefined) return;
   const path = resolve(terminal.directory, output);
+  let isFolder = false;
   try {
     accessSync(dirname(path), constants.W_OK);
+    isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {
     throw failure('usage', `${what}: --output ${output} cannot be written (${reasonOf(error)}); nothing was sent`);
   }
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw failure('usage', `${what}: --output ${output} is a directory; nothing was sent`);
+  if (isFolder) throw failure('usage', `${what}: --output ${output} is a directory; nothing was sent`);
 }
 
 /**

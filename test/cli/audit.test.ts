@@ -138,12 +138,16 @@ describe('svc audit export', () => {
     expect(await svc('audit', 'export', '--as', 'xml')).toMatchObject({ code: 2 });
   });
 
-  it('says of a file that cannot be written that it is the file, before anything is sent (CL-17)', async () => {
+  it.each([
+    ['ENOENT', 'no-folder/out.ndjson'],
+    ['ENOTDIR', 'a-file/out.ndjson'],
+  ])('says of a file that cannot be written that it is the file, before anything is sent: %s (CL-17)', async (reason, output) => {
+    await writeFile(join(directory, 'a-file'), '');
     const away = { environment: login('http://127.0.0.1:1'), directory };
-    const { code, stderr } = await runSvc(['audit', 'export', '--output', 'none/out.ndjson'], away);
+    const { code, stderr } = await runSvc(['audit', 'export', '--output', output], away);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'error: audit export: --output none/out.ndjson cannot be written (ENOENT); nothing was sent\n',
+      stderr: `error: audit export: --output ${output} cannot be written (${reason}); nothing was sent\n`,
     });
   });
 

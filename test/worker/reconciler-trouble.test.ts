@@ -84,4 +84,6 @@ it('an overdue request that cannot be moved holds up no other (OP-80)', async ()
   await whileRefused(database, bad, () => expect(round({ overdue: [bad, good] })).rejects.toThrow('this request cannot change'));
   expect(await statusOf({ database }, good)).toBe('expired');
   expect(await statusOf({ database }, bad)).toBe('pending');
+  await round({ overdue: [bad] });
+  expect(await statusOf({ database }, bad)).toBe('expired');
 });
