@@ -16,6 +16,8 @@ import type { Call } from '../http/route.js';
 /** How many events wait for a slow client. One more, and the client is told to ask for everything again. */
 const maxQueued = 200;
 const databaseMs = 4000;
+/** A credential that has expired by this clock, but not yet by the database's, is asked about no oftener. */
+const expiredAgainMs = 1000;
 /** Many streams end their wait at the same moment. They ask a few at a time: otherwise they would take all connections from other calls. */
 const atOnce = createPermits(5);
 /** After a drain, clients come back at different moments. */
@@ -37,7 +39,7 @@ async function* eventsOf(
   services: Services,
   { commentMs, release }: { commentMs: number; release: () => void },
 ): AsyncGenerator<string> {
-  const mail = new Mail(call, services);
+  const mail = new Mail(call, services, commentMs);
   let number = 0;
   try {
     for (;;) {
@@ -49,7 +51,7 @@ async function* eventsOf(
       const events = mail.take();
       if (events.length > 0) yield events.map(({ event, data }) => eventText({ id: String(++number), event, data })).join('');
       // Before the next look, the credential is checked again, in case the news of its end was lost.
-      else if (!(await mail.wait(commentMs))) yield eventComment;
+      else if (!(await mail.wait())) yield eventComment;
       if (call.signal.aborted) return;
     }
   } finally {
@@ -64,13 +66,16 @@ class Mail {
   readonly #services: Services;
   readonly #bell = createBell();
   readonly #releases: readonly (() => void)[];
+  readonly #checkEveryMs: number;
+  #checkedAt = performance.now();
   #caller: Caller;
   #judgedBy: number;
   #isLost = true;
   #isDoubtful = false;
   #queue: string[] = [];
 
-  constructor(call: EventCall, services: Services) {
+  constructor(call: EventCall, services: Services, checkEveryMs: number) {
+    this.#checkEveryMs = checkEveryMs;
     this.#call = call;
     this.#services = services;
     this.#caller = call.caller;
@@ -84,12 +89,20 @@ class Mail {
 
   /** Whether the caller has to be authenticated again before anything is told. */
   mustCheck(): boolean {
-    return this.#isDoubtful;
+    return this.#isDoubtful || this.#isDue();
+  }
+
+  /** Events may come one after another for hours, without the silence that ends a wait. */
+  #isDue(): boolean {
+    const sinceMs = performance.now() - this.#checkedAt;
+    const { expiresAt } = this.#call;
+    return sinceMs >= this.#checkEveryMs || (expiresAt !== null && Date.now() >= expiresAt && sinceMs >= expiredAgainMs);
   }
 
   /** False once the credential has ended. */
   async check(): Promise<boolean> {
     this.#isDoubtful = false;
+    this.#checkedAt = performance.now();
     this.#judgedBy = this.#services.generation().number;
     const checked = await recheck(this.#call);
     if (checked === null) return false;
@@ -106,9 +119,10 @@ class Mail {
   }
 
   /** True if something came before the time was up. */
-  async wait(ms: number): Promise<boolean> {
+  async wait(): Promise<boolean> {
     const { expiresAt, signal } = this.#call;
-    const leftMs = expiresAt === null ? ms : Math.max(expiresAt - Date.now(), 1000);
+    const ms = this.#checkEveryMs;
+    const leftMs = expiresAt === null ? ms : Math.max(expiresAt - Date.now(), expiredAgainMs);
     if (await this.#bell.wait(Math.min(ms, leftMs), signal)) return true;
     this.#isDoubtful = true;
     return false;

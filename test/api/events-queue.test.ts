@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Services } from '../../api/context.js';
 import { openEvents } from '../../api/events/stream.js';
 import { createEventStreams } from '../../api/events/streams.js';
@@ -12,7 +12,7 @@ import { now, storedRequest } from '../support/stored-request.js';
 const root = user('root', { roles: [builtinRole('admin')] });
 
 /** A stream of which the test decides what it is told and when it is read. */
-function streamOf(caller: Caller, recheck: () => Promise<Caller> = async () => caller) {
+function streamOf(caller: Caller, recheck: () => Promise<Caller> = async () => caller, expiresAt: number | null = null) {
   let listener: FeedListener | undefined;
   const wakes: (() => void)[] = [];
   const services = {
@@ -34,7 +34,7 @@ function streamOf(caller: Caller, recheck: () => Promise<Caller> = async () => c
     },
   } as unknown as Services;
   const gone = new AbortController();
-  const reply = openEvents({ caller, expiresAt: null, recheck, signal: gone.signal }, services, { commentMs: 60_000 });
+  const reply = openEvents({ caller, expiresAt, recheck, signal: gone.signal }, services, { commentMs: 60_000 });
   if (reply.body.kind !== 'stream') throw new Error('no stream');
   const parts = reply.body.parts[Symbol.asyncIterator]();
   return {
@@ -89,5 +89,50 @@ describe('a client that does not read (CO-20)', () => {
     expect(services.eventStreams.open).toBe(1);
     gone.abort();
     expect(services.eventStreams.open).toBe(0);
+  });
+});
+
+describe('a stream that is never silent (CO-20)', () => {
+  const ended = () => Promise.reject(refusal('auth.invalid_token', 'invalid token'));
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('ends when its credential expires', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    const stream = streamOf(root, ended, Date.now() + 30_000);
+    await stream.read();
+    stream.move(1);
+    expect(await stream.read()).toContain('"version":1');
+    vi.advanceTimersByTime(31_000);
+    stream.move(2);
+    expect(await stream.isOver()).toBe(true);
+  });
+
+  it('ends after a revocation of which the news was lost', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    const stream = streamOf(root, ended);
+    await stream.read();
+    stream.move(1);
+    expect(await stream.read()).toContain('"version":1');
+    vi.advanceTimersByTime(61_000);
+    stream.move(2);
+    expect(await stream.isOver()).toBe(true);
+  });
+
+  it('goes on while its credential is good, and looks no oftener than a silent one', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    let looks = 0;
+    const stream = streamOf(root, async () => {
+      looks += 1;
+      return root;
+    });
+    await stream.read();
+    for (let version = 1; version <= 130; version += 1) {
+      vi.advanceTimersByTime(1000);
+      stream.move(version);
+      expect(await stream.read()).toContain(`"version":${version},`);
+    }
+    expect(looks).toBe(2);
   });
 });
