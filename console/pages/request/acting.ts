@@ -8,19 +8,27 @@ export interface Acting {
   run: (action: () => Promise<string>) => void;
 }
 
-export function useActing(reload: () => void): Acting {
-  const [isBusy, setIsBusy] = useState(false);
+/**
+ * `shown` says which state of the request the page shows. After a move it stays busy until the page shows another one: a second press would be a move
+ * from a state that nobody has seen, such as an approval of the next step.
+ */
+export function useActing(shown: string, reload: () => void): Acting {
+  const [isCalling, setIsCalling] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const [done, setDone] = useState<string | null>(null);
+  const [movedFrom, setMovedFrom] = useState<string | null>(null);
   const run = (action: () => Promise<string>) => {
-    setIsBusy(true);
+    setIsCalling(true);
     setError(null);
     action()
-      .then(setDone, setError)
+      .then((told) => {
+        setDone(told);
+        setMovedFrom(shown);
+      }, setError)
       .finally(() => {
-        setIsBusy(false);
+        setIsCalling(false);
         reload();
       });
   };
-  return { isBusy, error, done, run };
+  return { isBusy: isCalling || movedFrom === shown, error, done, run };
 }

@@ -16,7 +16,7 @@ interface DecideProps {
 /** What the caller can do now; the server decides again. Nothing is shown as done before it has answered so (CO-21). */
 export function Decide({ request, reload }: DecideProps) {
   const [asksCancel, setAsksCancel] = useState(false);
-  const acting = useActing(reload);
+  const acting = useActing(`${request.id} ${request.status} ${request.updated_at}`, reload);
   const offered = offeredFor(request);
   const { approve, reject, resume, cancel } = offered;
   return (

@@ -38,7 +38,7 @@ export function Decision({ request, canApprove, acting }: DecisionProps) {
       <Comment text={comment} onType={setComment} />
       <div class="actions">
         {canApprove && (
-          <button type="submit" class="primary" disabled={acting.isBusy}>
+          <button type="submit" class="primary" disabled={acting.isBusy} onClick={onceOnly}>
             Approve
           </button>
         )}
@@ -49,6 +49,11 @@ export function Decision({ request, canApprove, acting }: DecisionProps) {
     </form>
   );
 }
+
+/** The second click of a double click would approve the next step, which has just come into sight. */
+const onceOnly = (event: MouseEvent) => {
+  if (event.detail > 1) event.preventDefault();
+};
 
 interface Said {
   comment: string | null;

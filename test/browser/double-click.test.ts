@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { currentConsole } from '../../bin/console.mjs';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { openTestBrowser, type TestBrowser, type Window } from '../support/console.js';
+import { consoleDist } from '../support/console-gateway.js';
+import { databaseToml, dbaTeamToml, workflowToml } from '../support/toml.js';
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+const browser = (await openTestBrowser(import.meta.url)) as TestBrowser;
+
+/** bob may approve both steps. */
+const steps = [[{ group: 'dba-team' }], [{ group: 'dba-team' }]];
+const twoSteps = workflowToml({ steps, environment: 'staging', more: 'allow_same_approver_across_steps = true' });
+
+describe.skipIf(browser === null)('an approval of one step (CO-32)', () => {
+  let api: TestApi;
+  let tokens: Record<'alice' | 'bob', string>;
+  beforeAll(async () => {
+    await currentConsole();
+    api = await startTestApi({ toml: [databaseToml('shop', ['staging']), dbaTeamToml, twoSteps].join(''), consoleDist });
+    tokens = await api.createUsers({ alice: { roles: ['requester'] }, bob: { roles: ['requester'], groups: ['dba-team'] } });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await api?.close();
+  });
+
+  it('is not followed by one of the next step before the page shows that step', async () => {
+    const { id, bob } = await deciding('select 1');
+    const looks = /\/api\/requests\/[0-9a-f-]{36}(\/executions)?$/;
+    let show = (): void => {};
+    const isShown = new Promise<void>((resolve) => {
+      show = resolve;
+    });
+    await bob.page.route(looks, async (route) => {
+      await isShown;
+      await route.continue().catch(() => undefined);
+    });
+    await approve(bob).click();
+    await bob.page.getByText('Approved: 1 of 2 steps are done.').waitFor();
+    expect(await approve(bob).isDisabled()).toBe(true);
+    show();
+    await expect.poll(() => approve(bob).isEnabled()).toBe(true);
+    expect(await approvals(id)).toBe(1);
+    await approve(bob).click();
+    await bob.page.getByText('waits for alice to resume it').waitFor();
+    expect(await approvals(id)).toBe(2);
+  });
+
+  it('is not followed by one of the next step at the second click of a double click, however fast the page is', async () => {
+    const { id, bob } = await deciding('select 2');
+    await approve(bob).click();
+    await bob.page.getByText('Approved: 1 of 2 steps are done.').waitFor();
+    await expect.poll(() => approve(bob).isEnabled()).toBe(true);
+    const calls: string[] = [];
+    bob.page.on('request', (request) => calls.push(new URL(request.url()).pathname));
+    await approve(bob).evaluate((button) =>
+      button.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, detail: 2 })),
+    );
+    await approve(bob).click();
+    await bob.page.getByText('waits for alice to resume it').waitFor();
+    expect(calls.filter((path) => path.endsWith('/approve'))).toHaveLength(1);
+    expect(await approvals(id)).toBe(2);
+  });
+
+  async function deciding(detail: string): Promise<{ id: string; bob: Window }> {
+    const body = { database: 'shop', environment: 'staging', detail, reason: 'a test' };
+    const { id } = (await api.call('POST', '/api/requests', { token: tokens.alice, body })).body;
+    const bob = await browser.signIn(api.url, tokens.bob);
+    await bob.page.goto(`${api.url}/console/requests/${id}`);
+    await approve(bob).waitFor();
+    return { id, bob };
+  }
+
+  const approve = ({ page }: Window) => page.getByRole('button', { name: 'Approve', exact: true });
+
+  async function approvals(id: string): Promise<number> {
+    const { body } = await api.call('GET', `/api/requests/${id}`, { token: tokens.alice });
+    return body.approval_progress.steps.flatMap((step: { approvals: unknown[] }) => step.approvals).length;
+  }
+});
