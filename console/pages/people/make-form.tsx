@@ -21,8 +21,10 @@ interface Made {
 export function MakeForm({ title, fields, values = {}, make, onMade }: MakeFormProps) {
   const [error, setError] = useState<Error | null>(null);
   const [made, setMade] = useState<Made | null>(null);
+  const [isBusy, setIsBusy] = useState(false);
   const submit = async (form: HTMLFormElement) => {
     setError(null);
+    setIsBusy(true);
     try {
       setMade(await make(new FormData(form)));
       form.reset();
@@ -30,6 +32,7 @@ export function MakeForm({ title, fields, values = {}, make, onMade }: MakeFormP
     } catch (failure) {
       setError(failure as Error);
     }
+    setIsBusy(false);
   };
   return (
     <details class="card">
@@ -43,8 +46,8 @@ export function MakeForm({ title, fields, values = {}, make, onMade }: MakeFormP
       >
         <Fields of={fields} values={values} />
         <div class="actions">
-          <button type="submit" class="primary">
-            Create
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? 'Creating …' : 'Create'}
           </button>
         </div>
       </form>
