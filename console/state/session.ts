@@ -44,9 +44,10 @@ export async function begin(): Promise<void> {
       endedWhy.value = 'This link was used already, or it is older than a minute. Ask for a new one, or sign in with a token.';
     });
     code = null;
-    tabs.postMessage('changed');
   }
   await look();
+  // By a link, or on the way back from the identity provider, somebody else may be signed in now.
+  if (session.value) tabs.postMessage('changed');
   if (before !== null && session.value && before !== me()) replaced.value = before;
 }
 
