@@ -42,15 +42,16 @@ export async function commitMove<M extends Moved>(services: Services, work: () =
 
 /** `POST …/approve` (RQ-50 to RQ-57). */
 export async function approveRequest(
-  call: DecisionCall<{ comment: string | null; selector: string | null } & Shown>,
+  call: DecisionCall<{ comment: string | null; selector: string | null; expected_step?: number | null | undefined } & Shown>,
   services: Services,
 ) {
   const { caller, actor, body } = call;
   const id = requestId(call.params.id);
-  const expectedDigest = body.expected_digest ?? null;
+  const { comment, selector, expected_digest: expectedDigest = null, expected_step: expectedStep = null } = body;
+  const asked = { caller, actor, comment, selector, expectedDigest, expectedStep };
   const found = await stateAhead.take(call, services.database, id);
   const approve = (request: StoredRequest, now: number) =>
-    judge(request, { kind: 'approve', caller, actor, ...body, expectedDigest, ...integrity(request) }, now);
+    judge(request, { kind: 'approve', ...asked, ...integrity(request) }, now);
   const { after } = await commitMove(services, () => moveAtOnce(services.database, id, approve, { found, actor }));
   return {
     id: after.id,

@@ -20,11 +20,17 @@ const expectedDigest = z
     pattern: digestPattern.source,
   });
 
+const expectedStep = z.int().min(0).max(1_000_000).nullish().meta({
+  description:
+    'The `approval_progress.current_step` that you were shown. If another step is open, nothing is decided: a repeated approval never counts for the next step.',
+});
+
 /** The bodies of `POST /api/requests/{id}/…`. */
 export const approval = named('Approval', 'An approval of the current step.', {
   comment: note('What you have to say.'),
   selector,
   expected_digest: expectedDigest,
+  expected_step: expectedStep,
 });
 export const rejection = named('Rejection', 'A rejection.', {
   comment: note('Why you reject it.'),

@@ -40,7 +40,7 @@ export async function approveRequest(context: Context, args: readonly string[], 
 /** `svc request reject ID`: shows what it is first (CL-18a). */
 export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
   const id = await resolveActedId(context, args[0]!);
-  const shown = await showBefore(context, id, 'Reject it?');
+  const { expected_step: _, ...shown } = await showBefore(context, id, 'Reject it?');
   const reply = await post(context, { id, action: 'reject', body: { ...comment(options), ...shown } });
   return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
 }
@@ -61,23 +61,31 @@ export async function cancelRequest(context: Context, args: readonly string[], o
   return { data: reply.text, human: () => cancelText(context, id, reply.status, status) };
 }
 
-/** Shows what is about to be decided. Returns the part of the body that binds the decision to what was shown (CO-32). */
-async function showBefore(context: Context, id: string, question: string): Promise<{ expected_digest?: string }> {
+interface Shown {
+  expected_digest?: string;
+  expected_step?: number;
+}
+
+/** Shows what is about to be decided. Returns the part of the body that binds an approval to what was shown (CO-32, RQ-58). */
+async function showBefore(context: Context, id: string, question: string): Promise<Shown> {
   const { output } = context;
   if (output.mode !== 'human') return {};
-  let digest: string | null = null;
+  const shown: Shown = {};
   try {
     const reply = await context.client().call({ method: 'GET', path: ['api', 'requests', id] });
     const request = reply.json();
     output.note(decidedText(request, output.noteStyle));
-    digest = request.get('approval_digest')?.string() ?? null;
+    const digest = request.get('approval_digest')?.string();
+    const step = Number(request.get('approval_progress')?.get('current_step')?.text);
+    if (digest != null) shown.expected_digest = digest;
+    if (Number.isInteger(step)) shown.expected_step = step;
   } catch (error) {
     // Deciding takes a selector only; reading takes `request.view` too.
     if (!(error instanceof CommandFailure) || error.code !== 'auth.forbidden') throw error;
     output.note(`You may not read request ${id}, so it is not shown.`);
   }
   await confirmOnTerminal(context, question);
-  return digest === null ? {} : { expected_digest: digest };
+  return shown;
 }
 
 function cancelText(context: Context, id: string, httpStatus: number, status: string): string {

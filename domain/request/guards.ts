@@ -28,7 +28,9 @@ export const shownOther = (
 ): GatewayError | null =>
   expectedDigest === null || expectedDigest === approvalDigest
     ? null
-    : conflict('content_changed', 'the request is not the one that was shown', 'look at it again before you decide');
+    : conflict('content_changed', 'the request is not the one that was shown', lookAgain);
+
+export const lookAgain = 'look at it again before you decide';
 
 type Unfit = 'digest' | BrokenPart | 'steps';
 

@@ -3,7 +3,7 @@ import { forbidden, type GatewayError, invalid } from '../errors.js';
 import { countsFor, tieToRequester } from '../four-eyes.js';
 import { matchesSelector } from '../selectors.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
-import { commonRefusal, conflict, integrityFailed, shownOther, unfitForApproval } from './guards.js';
+import { commonRefusal, conflict, integrityFailed, lookAgain, shownOther, unfitForApproval } from './guards.js';
 import type { Move } from './moves.js';
 import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
@@ -14,7 +14,8 @@ type Approve = Extract<Move, { kind: 'approve' }>;
 
 /** ST-4, ST-5: runs the checks RQ-50 to RQ-57 in order. */
 export function judgeApprove(request: StoredRequest, move: Approve, now: Instant): Verdict {
-  const early = commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move);
+  const early =
+    commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move) ?? otherStep(request, move);
   if (early !== null) return refuse(early);
   const step = stepProgress(request.policy!, request.decisions)[request.currentStep]!;
   const selector = chooseSelector(request, move, step);
@@ -60,6 +61,14 @@ function notAllowed(request: StoredRequest, { caller }: Pick<Approve, 'caller'>)
   if (matching.some((selector) => counts(request, caller, selector))) return null;
   if (own.length > 0) return conflict('already_approved', 'you have already approved this request');
   return matching[0] === undefined ? noApprover(request, caller) : grantedByRequester(matching[0]);
+}
+
+/** RQ-58: a repeat of an approval that was counted, or one of a step that others completed meanwhile, says nothing of the step that is open now. */
+function otherStep({ currentStep, decisions }: StoredRequest, { caller, expectedStep = null }: Approve): GatewayError | null {
+  if (expectedStep === null || expectedStep === currentStep) return null;
+  if (decisions.some(({ step, userId }) => step === expectedStep && userId === caller.id))
+    return conflict('already_approved', 'you have already approved this step');
+  return conflict('content_changed', 'the request waits for another step than the one that was shown', lookAgain);
 }
 
 /** HD-70: a selector that the requester granted does not count for the requester's own requests. */

@@ -67,7 +67,7 @@ interface Shown {
 /** Every move of requests.md section 7 after creation. `judge` decides all of them. */
 export type Move =
   | (ByCaller &
-      Shown & { kind: 'approve'; selector: string | null; comment: string | null } & Pick<
+      Shown & { kind: 'approve'; selector: string | null; comment: string | null; expectedStep?: number | null } & Pick<
         DispatchFacts,
         'digestIntact' | 'foundDigest'
       >)

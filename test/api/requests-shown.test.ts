@@ -1,13 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { databaseToml, workflowToml } from '../support/toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+
+/** bob may approve both steps, one after the other. */
+const twoStepsToml = [
+  databaseToml('ledger', ['lab']),
+  workflowToml({
+    database: 'ledger',
+    environment: 'lab',
+    steps: [[{ group: 'dba-team' }], [{ group: 'dba-team' }]],
+    more: 'allow_same_approver_across_steps = true',
+  }),
+].join('');
 
 let api: TestApi;
 let calls: GatewayCalls;
 let alice: string;
 let bob: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: shopToml });
+  api = await startTestApi({ toml: shopToml + twoStepsToml });
   calls = gatewayCalls(api);
   alice = await api.createUser('alice', { roles: ['requester'] });
   bob = await api.createUser('bob', { roles: ['approver'], groups: ['dba-team'] });
@@ -57,5 +69,41 @@ describe.each(['approve', 'reject'])('%s of what was shown (RQ-57, RQ-62, CO-32)
     ];
     expect(answers.map(({ status }) => status)).toEqual([403, 403]);
     expect(answers[0]?.text).toBe(answers[1]?.text);
+  });
+});
+
+describe('an approval of the step that was shown (RQ-58)', () => {
+  const ledger = { database: 'ledger', environment: 'lab' };
+  const progressOf = async (id: string) => (await shown(id)).approval_progress;
+  const approve = (id: string, step: unknown) => decide(id, 'approve', bob, { expected_step: step });
+
+  it('counts once, however often it is repeated; the next step takes an approval of its own', async () => {
+    const id = await calls.created(alice, ledger);
+    const { current_step: step } = await progressOf(id);
+    const answers = await Promise.all([approve(id, step), approve(id, step), approve(id, step)]);
+    expect(answers.map(({ status, body }) => [status, body.reason ?? body.status]).sort()).toEqual([
+      [200, 'pending'],
+      [409, 'already_approved'],
+      [409, 'already_approved'],
+    ]);
+    expect((await progressOf(id)).current_step).toBe(1);
+    expect((await approve(id, 1)).body.status).toBe('approved');
+  });
+
+  it('is refused for a step that is not open, and takes null for none', async () => {
+    const id = await calls.created(alice, ledger);
+    expect((await approve(id, 1)).body).toEqual({
+      error: 'the request waits for another step than the one that was shown',
+      code: 'request.conflict',
+      hint: 'look at it again before you decide',
+      reason: 'content_changed',
+    });
+    expect((await progressOf(id)).current_step).toBe(0);
+    expect((await approve(id, null)).status).toBe(200);
+  });
+
+  it.each([-1, 0.5, '0', 1e9])('with %j as step is 400', async (step) => {
+    const answer = await approve(await calls.created(alice, ledger), step);
+    expect([answer.status, answer.body.hint]).toEqual([400, 'body.expected_step']);
   });
 });

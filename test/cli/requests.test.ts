@@ -290,7 +290,10 @@ describe('decisions', () => {
     api.on(paths.show, shown('pending')).on(paths.approve, { body: answer });
     const result = await svc('request', 'approve', requestId, '--as', 'group:dba-team', '--comment', 'ok');
     const digest = shown('pending').body.approval_digest;
-    expect(api.bodies(paths.approve)).toEqual([{ comment: 'ok', selector: 'group:dba-team', expected_digest: digest }]);
+    const step = shown('pending').body.approval_progress.current_step;
+    expect(api.bodies(paths.approve)).toEqual([
+      { comment: 'ok', selector: 'group:dba-team', expected_digest: digest, expected_step: step },
+    ]);
     expect(result.stdout).toContain(`svc request resume ${requestId}`);
   });
 
@@ -318,6 +321,7 @@ describe('decisions', () => {
       expect(sent()).toBe(before + 3);
       expect(api.bodies(`POST /api/requests/${requestId}/${verb}`)[0]).toEqual({
         expected_digest: shown('pending').body.approval_digest,
+        ...(verb === 'approve' ? { expected_step: shown('pending').body.approval_progress.current_step } : {}),
       });
     }
     api.calls.length = 0;

@@ -23,7 +23,8 @@ export function Decision({ request, canApprove, acting }: DecisionProps) {
     setComment('');
     return told;
   };
-  const approving = () => decide(() => approve(request.id, selector === '' ? said : { ...said, selector }));
+  const step = { expected_step: request.approval_progress?.current_step ?? null };
+  const approving = () => decide(() => approve(request.id, { ...said, ...step, ...(selector === '' ? {} : { selector }) }));
   const rejecting = () => decide(() => reject(request.id, said));
   return (
     <form
@@ -60,7 +61,7 @@ interface Said {
   expected_digest: string;
 }
 
-async function approve(id: string, body: Said & { selector?: string }): Promise<string> {
+async function approve(id: string, body: Said & { expected_step: number | null; selector?: string }): Promise<string> {
   const path = { params: { path: { id } } };
   const { current_step, total_steps } = await answer(api.POST('/api/requests/{id}/approve', { ...path, body }));
   return current_step === total_steps

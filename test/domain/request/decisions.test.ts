@@ -44,6 +44,20 @@ describe('an approval', () => {
     expect(change?.events[0]?.metadata).toEqual({ matched_selector: 'group:second' });
   });
 
+  it('of a step that is not the open one decides nothing (RQ-58)', () => {
+    const free = { ...workflow, allowSameApproverAcrossSteps: true };
+    const second = (...by: string[]) =>
+      storedRequest({ policy: free, currentStep: 1, decisions: by.map((who) => approval(0, who, 'group:first')) });
+    const refusalOf = (who: string, expectedStep: number) => {
+      const { refusal, change } = judge(second(who), approve(bob, { expectedStep }), now);
+      return [refusal?.code, refusal?.reason, change];
+    };
+    expect(refusalOf('bob', 0)).toEqual(['request.conflict', 'already_approved', null]);
+    expect(refusalOf('dora', 0)).toEqual(['request.conflict', 'content_changed', null]);
+    expect(refusalOf('dora', 2)).toEqual(['request.conflict', 'content_changed', null]);
+    expect(judge(second('bob'), approve(bob, { expectedStep: 1 }), now).change?.state.status).toBe('approved');
+  });
+
   it('counts for the only selector of the caller that is still open (RQ-55)', () => {
     const both = {
       ...workflow,
