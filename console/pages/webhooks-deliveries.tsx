@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import type { Tone } from '../format/status.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Badge } from '../parts/badge.js';
@@ -10,6 +9,7 @@ import { Table } from '../parts/table.js';
 import { Name, Text } from '../parts/text.js';
 import { When } from '../parts/when.js';
 import type { Loaded } from '../state/loaded.js';
+import { useSending } from '../state/sending.js';
 
 type Delivery = Schema['Delivery'];
 
@@ -22,19 +22,7 @@ const tones = { pending: 'wait', in_progress: 'go', delivered: 'good', dead: 'ba
 
 /** What was sent to the receivers, newest first. */
 export function Deliveries({ of, offset }: { of: Loaded<Schema['DeliveryList'] | null>; offset: number }) {
-  const [error, setError] = useState<Error | null>(null);
-  const [told, setTold] = useState('');
-  const again = async (id: string) => {
-    setError(null);
-    setTold('');
-    try {
-      await answer(api.POST('/api/webhook-deliveries/{id}/redeliver', { params: { path: { id } } }));
-      setTold('It is on its way again, as a new delivery.');
-    } catch (failure) {
-      setError(failure as Error);
-    }
-    of.reload();
-  };
+  const { error, told, send } = useSending(of.reload);
   return (
     <Section title="Deliveries" note={of.value ? String(of.value.total) : undefined}>
       <Show of={of}>
@@ -45,7 +33,7 @@ export function Deliveries({ of, offset }: { of: Loaded<Schema['DeliveryList'] |
             <>
               <Table label="Deliveries" head={['Event', 'To', 'State', 'Attempts', 'Made', 'Next', 'Last error', '']}>
                 {page.deliveries.map((delivery) => (
-                  <Row key={delivery.id} delivery={delivery} onAgain={() => void again(delivery.id)} />
+                  <Row key={delivery.id} delivery={delivery} onAgain={(press) => send(() => again(delivery.id), press)} />
                 ))}
               </Table>
               <Pager offset={offset} size={pageSize} total={page.total} href={(next) => `/console/webhooks?offset=${next}`} />
@@ -61,7 +49,12 @@ export function Deliveries({ of, offset }: { of: Loaded<Schema['DeliveryList'] |
   );
 }
 
-function Row({ delivery, onAgain }: { delivery: Delivery; onAgain: () => void }) {
+async function again(id: string): Promise<string> {
+  await answer(api.POST('/api/webhook-deliveries/{id}/redeliver', { params: { path: { id } } }));
+  return 'It is on its way again, as a new delivery.';
+}
+
+function Row({ delivery, onAgain }: { delivery: Delivery; onAgain: (press: MouseEvent) => void }) {
   const { request_id, event_type, webhook_id, status, attempts, max_attempts, created_at, next_retry_at, last_error } = delivery;
   return (
     <tr>

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { answer, api, type Schema } from '../http/client.js';
 import { Page, Show } from '../parts/page.js';
@@ -7,6 +6,7 @@ import { Empty, Section } from '../parts/section.js';
 import { Table } from '../parts/table.js';
 import { Name, Text } from '../parts/text.js';
 import { useLoaded } from '../state/loaded.js';
+import { useSending } from '../state/sending.js';
 import { may } from '../state/session.js';
 import { Deliveries, pageSize } from './webhooks-deliveries.js';
 
@@ -32,18 +32,7 @@ export function Webhooks() {
 }
 
 function Receivers({ webhooks, onTested }: { webhooks: readonly Schema['Webhook'][]; onTested: () => void }) {
-  const [error, setError] = useState<Error | null>(null);
-  const [told, setTold] = useState('');
-  const test = async (id: string) => {
-    setError(null);
-    try {
-      await answer(api.POST('/api/webhooks/{id}/test', { params: { path: { id } } }));
-      setTold('A test is on its way; it is the newest delivery below.');
-    } catch (failure) {
-      setError(failure as Error);
-    }
-    onTested();
-  };
+  const { error, told, send } = useSending(onTested);
   return (
     <Section title="Receivers" note={String(webhooks.length)}>
       {webhooks.length === 0 ? (
@@ -53,7 +42,7 @@ function Receivers({ webhooks, onTested }: { webhooks: readonly Schema['Webhook'
       ) : (
         <Table label="Receivers" head={['Id', 'Address', 'Form', 'Events', '']}>
           {webhooks.map((webhook) => (
-            <Receiver key={webhook.id} webhook={webhook} onTest={() => void test(webhook.id)} />
+            <Receiver key={webhook.id} webhook={webhook} onTest={(press) => send(() => test(webhook.id), press)} />
           ))}
         </Table>
       )}
@@ -65,7 +54,17 @@ function Receivers({ webhooks, onTested }: { webhooks: readonly Schema['Webhook'
   );
 }
 
-function Receiver({ webhook: { id, url, format, events }, onTest }: { webhook: Schema['Webhook']; onTest: () => void }) {
+async function test(id: string): Promise<string> {
+  await answer(api.POST('/api/webhooks/{id}/test', { params: { path: { id } } }));
+  return 'A test is on its way; it is the newest delivery below.';
+}
+
+interface ReceiverProps {
+  webhook: Schema['Webhook'];
+  onTest: (press: MouseEvent) => void;
+}
+
+function Receiver({ webhook: { id, url, format, events }, onTest }: ReceiverProps) {
   return (
     <tr>
       <th scope="row">

@@ -14,12 +14,17 @@ const browser = (await openTestBrowser(import.meta.url)) as TestBrowser;
 const steps = [[{ group: 'dba-team' }], [{ group: 'dba-team' }]];
 const twoSteps = workflowToml({ steps, environment: 'staging', more: 'allow_same_approver_across_steps = true' });
 
+const webhookToml = '[[webhooks]]\nid = "people"\nurl = "https://hooks.example.com/in"\n';
+
 describe.skipIf(browser === null)('a double click', () => {
   let api: TestApi;
   let tokens: Record<'alice' | 'bob', string>;
   beforeAll(async () => {
     await currentConsole();
-    api = await startTestApi({ toml: [databaseToml('shop', ['staging']), dbaTeamToml, twoSteps].join(''), consoleDist });
+    api = await startTestApi({
+      toml: [databaseToml('shop', ['staging']), dbaTeamToml, twoSteps, webhookToml].join(''),
+      consoleDist,
+    });
     tokens = await api.createUsers({ alice: { roles: ['requester'] }, bob: { roles: ['requester'], groups: ['dba-team'] } });
   });
   afterAll(async () => {
@@ -72,6 +77,40 @@ describe.skipIf(browser === null)('a double click', () => {
     await page.getByText('Keep it now').waitFor();
     expect(calls.filter((call) => call === 'POST /api/tokens')).toHaveLength(1);
   });
+
+  it('on Suspend only asks; nobody has read the question yet', async () => {
+    const { page, calls } = await userDialog('carol');
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByText('From then on carol can do nothing').waitFor();
+    await page.getByRole('button', { name: 'Suspend at once' }).dispatchEvent('click', { detail: 2 });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(calls.filter((call) => call.endsWith('/suspend'))).toEqual([]);
+  });
+
+  it('on New first token makes one: a second one would end the first, which somebody may have copied', async () => {
+    const { page, calls } = await userDialog('dave');
+    await page.getByRole('button', { name: 'New first token' }).dblclick();
+    await page.getByText('Keep it now').waitFor();
+    expect(calls.filter((call) => call.endsWith('/reissue-initial-token'))).toHaveLength(1);
+  });
+
+  it('on Send a test sends one', async () => {
+    const { page } = await browser.signIn(api.url, api.tokens.admin);
+    await page.goto(`${api.url}/console/webhooks`);
+    const calls = callsOf(page);
+    await page.getByRole('button', { name: 'Send a test' }).dblclick();
+    await page.getByText('A test is on its way').waitFor();
+    expect(calls.filter((call) => call.startsWith('POST'))).toEqual(['POST /api/webhooks/people/test']);
+  });
+
+  async function userDialog(id: string): Promise<{ page: Page; calls: string[] }> {
+    await api.createUser(id, { roles: ['requester'] });
+    const { page } = await browser.signIn(api.url, api.tokens.admin);
+    await page.goto(`${api.url}/console/people`);
+    await page.getByRole('button', { name: `Change ${id}` }).click();
+    return { page, calls: callsOf(page) };
+  }
 
   async function deciding(detail: string): Promise<{ id: string; bob: Window }> {
     const body = { database: 'shop', environment: 'staging', detail, reason: 'a test' };

@@ -3,6 +3,7 @@ import { answer, api, type Schema } from '../../http/client.js';
 import { Dialog } from '../../parts/dialog.js';
 import { chosenIn, Fields } from '../../parts/fields.js';
 import { Problem } from '../../parts/problem.js';
+import { isRepeated, useSending } from '../../state/sending.js';
 import { may } from '../../state/session.js';
 import { type Grants, grantFields } from './grants.js';
 import { Secret } from './secret.js';
@@ -28,7 +29,7 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
         onSubmit={(event) => {
           event.preventDefault();
           const given = new FormData(event.currentTarget);
-          void run(() => save(user, given));
+          run(() => save(user, given));
         }}
       >
         <Fields of={grantFields(there, user)} values={{ roles: user.roles, groups: user.groups }} />
@@ -43,9 +44,9 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
           <button type="submit" class="primary">
             Save
           </button>
-          <State of={user} isSure={asksSuspend} onSuspend={askOrSuspend} onActivate={() => void run(() => activate(user))} />
+          <State of={user} isSure={asksSuspend} onSuspend={askOrSuspend} onActivate={() => run(() => activate(user))} />
           {may('token.reissue') && (
-            <button type="button" onClick={() => void run(() => reissue(user, setToken))}>
+            <button type="button" onClick={(press) => run(() => reissue(user, setToken), press)}>
               New first token
             </button>
           )}
@@ -61,17 +62,17 @@ export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps)
 
 /** One change at a time; a suspension is asked about first. */
 function useChanging(user: User, onChanged: () => void) {
-  const [error, setError] = useState<Error | null>(null);
-  const [told, setTold] = useState('');
+  const { error, told, send } = useSending(onChanged);
   const [asksSuspend, setAsksSuspend] = useState(false);
-  const run = async (action: () => Promise<string>) => {
-    setError(null);
-    setTold('');
+  const run: typeof send = (action, press) => {
     setAsksSuspend(false);
-    await action().then(setTold, setError);
-    onChanged();
+    send(action, press);
   };
-  const askOrSuspend = () => (asksSuspend ? void run(() => suspend(user)) : setAsksSuspend(true));
+  // The second click of a double click would answer what nobody has read yet.
+  const askOrSuspend = (press: MouseEvent) => {
+    if (!asksSuspend) setAsksSuspend(true);
+    else if (!isRepeated(press)) run(() => suspend(user));
+  };
   return { run, askOrSuspend, error, told, asksSuspend };
 }
 
@@ -79,7 +80,7 @@ interface StateProps {
   of: User;
   /** Whether it was asked already, so that the next press counts. */
   isSure: boolean;
-  onSuspend: () => void;
+  onSuspend: (press: MouseEvent) => void;
   onActivate: () => void;
 }
 

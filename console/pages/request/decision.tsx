@@ -4,6 +4,7 @@ import { answer, api, type Schema } from '../../http/client.js';
 import { Refused } from '../../http/refused.js';
 import { Field } from '../../parts/field.js';
 import { useKept } from '../../state/kept.js';
+import { isRepeated } from '../../state/sending.js';
 import type { Acting } from './acting.js';
 
 interface DecisionProps {
@@ -53,7 +54,7 @@ export function Decision({ request, canApprove, acting }: DecisionProps) {
 
 /** The second click of a double click would approve the next step, which has just come into sight. */
 const onceOnly = (event: MouseEvent) => {
-  if (event.detail > 1) event.preventDefault();
+  if (isRepeated(event)) event.preventDefault();
 };
 
 interface Said {
