@@ -11,6 +11,12 @@ export interface PoolOptions {
   onPoolError?: (error: Error) => void;
 }
 
+/** How long a connection that a peak of calls needed is kept for the next one. */
+const idleMs = 300_000;
+const probeAfterMs = 30_000;
+/** So many stay however quiet it is: a call takes one or two. */
+const keptConnections = 4;
+
 /** The SQLSTATE with which a server refuses a session that it cannot serve yet. */
 const cannotConnectNow = '57P03';
 
@@ -38,6 +44,11 @@ export function openPool(options: PoolOptions): pg.Pool {
     options: sessionOptions(options.statementTimeoutMs),
     application_name: options.applicationName,
     keepAlive: true,
+    // Without probes a firewall forgets an idle connection, or its server is gone, and the next call finds out by its deadline.
+    keepAliveInitialDelayMillis: probeAfterMs,
+    // A new connection costs its first callers more than their work: a handshake with a derived key, and every statement is parsed and planned anew.
+    min: keptConnections,
+    idleTimeoutMillis: idleMs,
     // Statements of a transaction that do not depend on each other share a round trip.
     pipeline: true,
     types: rowTypes,
