@@ -10,7 +10,7 @@ export const eventRoutes = (times: { commentMs: number }): Route[] => [
     path: '/api/events',
     summary: 'Stream changes of requests as they happen',
     description:
-      'A stream of server-sent events. `request` comes after a request that you may see was created or has changed; its data has `id`, `status`, `version`, `database`, `environment`, `requester`, and `pending_for_me`: whether you can approve it now. Changes that come together are one event. `resync`: changes may have been missed, so ask for what you show again; it is always the first. The stream ends with the credential, and when the server stops.',
+      'A stream of server-sent events. `request` comes after a request that you may see was created or has changed; its data has `id`, `status`, `version`, `database`, `environment`, `requester`, and `pending_for_me`: whether you can approve it now. Changes that come together are one event. `resync`: changes may have been missed, so ask for what you show again; it is always the first. `alive` comes after 15 s without another. The stream ends with the credential, and when the server stops.',
     tag: 'requests',
     access: 'authenticated',
     status: 200,

@@ -23,6 +23,9 @@ const atOnce = createPermits(5);
 /** After a drain, clients come back at different moments. */
 const retryMs = { least: 1000, spread: 4000 };
 
+/** A comment for proxies, and an event because browsers show no comment to their page. */
+const alive = `${eventComment}${eventText({ event: 'alive', data: '{}' })}`;
+
 type EventCall = Pick<Call<undefined, undefined, undefined>, 'caller' | 'expiresAt' | 'recheck' | 'signal'>;
 
 /** `GET /api/events` (CO-20). */
@@ -51,7 +54,7 @@ async function* eventsOf(
       const events = mail.take();
       if (events.length > 0) yield events.map(({ event, data }) => eventText({ id: String(++number), event, data })).join('');
       // Before the next look, the credential is checked again, in case the news of its end was lost.
-      else if (!(await mail.wait())) yield eventComment;
+      else if (!(await mail.wait())) yield alive;
       if (call.signal.aborted) return;
     }
   } finally {

@@ -20,6 +20,8 @@ type Listener = (change: Change | null) => void;
 export const isLive = signal(false);
 
 const askEveryMs = 10_000;
+/** The server says every 15 s that it lives. A stream that is silent for longer is dead, which the browser notices late or never, as after a sleep. */
+const silentMs = 40_000;
 const listeners = new Set<Listener>();
 
 /** Calls `listener` at each change until the answered function is called. */
@@ -38,15 +40,23 @@ const tell = (change: Change | null) => {
 export function follow(): void {
   let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let silence: ReturnType<typeof setTimeout> | undefined;
   const close = () => {
     source?.close();
     clearTimeout(timer);
+    clearTimeout(silence);
     timer = undefined;
     isLive.value = false;
+  };
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(anew, silentMs);
   };
   const open = () => {
     close();
     source = new EventSource('/api/events');
+    heard();
+    for (const name of ['open', 'request', 'resync', 'alive']) source.addEventListener(name, heard);
     source.addEventListener('request', (event: MessageEvent<string>) => tell(JSON.parse(event.data) as Change));
     source.addEventListener('resync', () => tell(null));
     // It begins with `resync`.
@@ -61,6 +71,10 @@ export function follow(): void {
       if (source?.readyState === EventSource.CLOSED) void lookAgain().catch(() => undefined);
       timer ??= setTimeout(again, askEveryMs);
     });
+  };
+  const anew = () => {
+    open();
+    tell(null);
   };
   // The browser does not reconnect after a refusal.
   const again = () => {

@@ -199,7 +199,7 @@ describe('the stream of events (CO-20)', () => {
     const quick = await api.another({ times: { commentMs: 50 } });
     const token = await api.createUser('quiet', { roles: ['requester'] });
     const reader = await follow(token, quick);
-    await expect.poll(() => reader.text().endsWith('\n\n:\n\n')).toBe(true);
+    await expect.poll(() => reader.text().endsWith('\n\n:\n\nevent: alive\ndata: {}\n\n')).toBe(true);
     await calls.sql(`update tokens set revoked_at = clock_timestamp() where subject_id = 'quiet'`);
     await reader.ended;
     await quick.close();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { currentConsole } from '../../bin/console.mjs';
@@ -5,6 +6,7 @@ import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { openTestBrowser, type TestBrowser, type Window } from '../support/console.js';
 import { consoleDist } from '../support/console-gateway.js';
 import { hurried } from '../support/hurried.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
@@ -47,6 +49,29 @@ describe.skipIf(browser === null)('a page that stays open', () => {
       expect(complaints).toEqual([]);
     },
   );
+
+  it('opens the stream anew that a router has forgotten, and none that is only quiet (CO-21)', async () => {
+    const quick = await api.another({ times: { commentMs: 500 }, consoleDist });
+    const proxy = await startTcpProxy(quick.url);
+    const { page } = await browser.open();
+    await page.addInitScript(hurried(10));
+    const streams: string[] = [];
+    page.on('request', (request) => request.url().endsWith('/api/events') && streams.push(request.url()));
+    await signIn(page, tokens.bob, proxy.url);
+    await page.getByText('Nothing waits for you').waitFor();
+    // Longer than a silence of 40 s may be on this page.
+    await sleep(9000);
+    expect(streams).toHaveLength(1);
+    proxy.strand();
+    const id = await ask();
+    await expect.poll(() => page.title(), { timeout: 30_000 }).toBe('(1) Inbox – Database Change Gateway');
+    // The browser may take another forgotten connection at first.
+    expect(streams.length).toBeGreaterThan(1);
+    await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
+    await page.close();
+    await proxy.close();
+    await quick.close();
+  });
 
   // A leak of what the frame draws is about 45 objects for each look.
   it('keeps nothing of what it has shown before', async () => {
@@ -142,8 +167,8 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     await page.getByRole('heading', { name: 'New request' }).waitFor();
   });
 
-  async function signIn(page: Page, token: string): Promise<void> {
-    await page.goto(`${api.url}/console/`);
+  async function signIn(page: Page, token: string, url = api.url): Promise<void> {
+    await page.goto(`${url}/console/`);
     await page.getByLabel('API token').fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
