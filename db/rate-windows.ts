@@ -15,8 +15,8 @@ export async function reserveCalls(db: Queryable, key: string, amount: number, w
     `insert into rate_windows as held (key, ends_at, taken)
      values ($1, statement_timestamp() + $3::int * interval '1 millisecond', $2::int)
      on conflict (key) do update set
-       ends_at = case when held.ends_at > statement_timestamp() then held.ends_at else excluded.ends_at end,
-       taken = case when held.ends_at > statement_timestamp() then held.taken else 0 end + excluded.taken
+       ends_at = case when ${isOpen} then held.ends_at else excluded.ends_at end,
+       taken = case when ${isOpen} then held.taken else 0 end + excluded.taken
      returning taken, ends_at as "windowEnd",
        (extract(epoch from ends_at - statement_timestamp()) * 1000)::float8 as "leftMs"`,
     [key, amount, windowMs],
@@ -24,6 +24,9 @@ export async function reserveCalls(db: Queryable, key: string, amount: number, w
   if (row === undefined) throw new Error('upsert without a row');
   return row;
 }
+
+/** Twice its length, because another call that was begun earlier may have waited for the row. */
+const isOpen = `held.ends_at > statement_timestamp() and held.ends_at <= statement_timestamp() + 2 * $3::int * interval '1 millisecond'`;
 
 /** Deletes at most `limit` ended windows. Returns how many. */
 export async function deleteEndedWindows(db: Queryable, limit: number): Promise<number> {

@@ -16,14 +16,15 @@ const stateName = 'reconciler';
 const none: ReconcilerState = { overdue: [], fewer: false, rebuiltTo: null };
 
 /**
- * Begins a round if the last one began at least `everyMs` ago and no other process runs one; otherwise undefined. The round lasts until the
- * transaction ends.
+ * Begins a round if the last one began at least `everyMs` ago, or by a clock that has gone back since, and no other process runs one; otherwise
+ * undefined. The round lasts until the transaction ends.
  */
 export async function beginRound(tx: Transaction, everyMs: number): Promise<ReconcilerState | undefined> {
   const [lock] = await tx.query<{ free: boolean }>(`select pg_try_advisory_xact_lock(hashtext('svc reconciler')) as free`);
   if (!lock?.free) return undefined;
   const [row] = await tx.query<{ content: ReconcilerState; due: boolean }>(
-    `select content, updated_at <= clock_timestamp() - $2::int * interval '1 millisecond' as due from background_state where name = $1`,
+    `select content, updated_at not between clock_timestamp() - every and clock_timestamp() + every as due
+     from background_state, make_interval(secs => $2::int / 1000.0) as every where name = $1`,
     [stateName, everyMs],
   );
   if (row === undefined) return none;

@@ -22,7 +22,7 @@ export function inRounds(database: Database, { name, everyMs, part }: SharedWork
   return {
     name,
     async once() {
-      if (!(await takeRound(database, name, holdMs))) return pauseMs;
+      if (!(await takeRound(database, name, holdMs, everyMs))) return pauseMs;
       const more = await part(goOn);
       await setNextRound(database, name, more ? 0 : everyMs);
       return more ? 0 : pauseMs;

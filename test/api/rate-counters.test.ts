@@ -84,6 +84,16 @@ describe('counters of several processes on one Postgres', () => {
     expect([asked, failures.length]).toEqual([1, 1]);
   });
 
+  it('begin anew when the clock of Postgres goes back while a window is open (OP-31)', async () => {
+    const [database] = databases;
+    await reserveCalls(database!, 'stepped', 7, 60_000);
+    await database!.query(`update rate_windows set ends_at = ends_at + interval '1 day' where key = 'stepped'`);
+    const { taken, leftMs } = await reserveCalls(database!, 'stepped', 1, 60_000);
+    expect(taken).toBe(1);
+    expect(leftMs).toBeLessThanOrEqual(60_001);
+    expect((await reserveCalls(database!, 'stepped', 1, 60_000)).taken).toBe(2);
+  });
+
   it('leave no row of a window that is over', async () => {
     const [database] = databases;
     await reserveCalls(database!, 'over', 1, 0);

@@ -170,6 +170,19 @@ describe('rounds that processes share', () => {
     expect(removals).toBe(2);
   });
 
+  it('come again when the clock of Postgres goes back after one', async () => {
+    await executed(31 * dayMs);
+    await cleaner(results, 60_000).once();
+    expect(await recorded()).toEqual([]);
+    const late = await executed(31 * dayMs);
+    await database.query(
+      `update background_state set content = jsonb_build_object('next_at', clock_timestamp() + interval '1 day')`,
+    );
+    await cleaner(results, 60_000).once();
+    expect(await recorded()).toEqual([]);
+    expect(await keys()).not.toContain(late.key);
+  });
+
   it('pass to another process when their own was killed (OP-80)', async () => {
     const { executionId } = await executed(31 * dayMs);
     const killed: ResultStore = { ...results, remove: () => new Promise(() => {}) };

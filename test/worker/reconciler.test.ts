@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createReconciler } from '../../worker/reconciler.js';
+import { createReconciler, type ReconcilerOptions } from '../../worker/reconciler.js';
 import { requestWorkflowId } from '../../workflows/messages.js';
 import { approve, claim, storeRequest } from '../support/requests.js';
 import { vouch } from '../support/vouch.js';
@@ -31,21 +31,17 @@ afterAll(async () => {
   await server.close();
 });
 
-/** One round at once, of a reconciler with no patience. */
+/** A reconciler with no patience. */
+function reconciler(over: Partial<ReconcilerOptions> = {}) {
+  const { database, temporal, taskQueue, metrics } = worker;
+  const own = { database, temporal, taskQueue, metrics, log };
+  return createReconciler({ ...own, maxBacklog: 10_000, onMoved: () => {}, everyMs: 1000, graceMs: 0, ...over });
+}
+
+/** One round at once. */
 async function round(maxBacklog = 10_000, temporal = worker.temporal): Promise<void> {
   await worker.database.query(`update background_state set updated_at = '-infinity' where name = 'reconciler'`);
-  const { database, taskQueue, metrics } = worker;
-  await createReconciler({
-    database,
-    temporal,
-    taskQueue,
-    maxBacklog,
-    metrics,
-    log,
-    onMoved: () => {},
-    everyMs: 1000,
-    graceMs: 0,
-  }).once();
+  await reconciler({ maxBacklog, temporal }).once();
 }
 
 async function repairs(): Promise<number> {
@@ -124,23 +120,24 @@ describe('the reconciler', () => {
     await worker.database.query(`update requests set expires_at = clock_timestamp() + interval '1 hour' where id = $1`, [id]);
     await vouch(worker.database, id);
     await worker.database.query(`update background_state set updated_at = clock_timestamp() where name = 'reconciler'`);
-    const { database, temporal, taskQueue, metrics } = worker;
-    const patient = createReconciler({
-      database,
-      temporal,
-      taskQueue,
-      metrics,
-      log,
-      maxBacklog: 10_000,
-      onMoved: () => {},
-      everyMs: 60_000,
-      graceMs: 0,
-    });
+    const patient = reconciler({ everyMs: 60_000 });
     const [before] = await worker.database.query('select * from background_state');
     await Promise.all([patient.once(), patient.once()]);
     expect(await worker.database.query('select * from background_state')).toEqual([before]);
     await approve(worker.database, id);
     await untilKnown(worker, id, 'approved');
+  });
+
+  it('runs again when the clock of Postgres goes back after a round', async () => {
+    await round();
+    await worker.database.query(
+      `update background_state set updated_at = clock_timestamp() + interval '1 day' where name = 'reconciler'`,
+    );
+    await reconciler({ everyMs: 60_000 }).once();
+    const [row] = await worker.database.query<{ ahead: boolean }>(
+      `select updated_at > clock_timestamp() + interval '1 hour' as ahead from background_state where name = 'reconciler'`,
+    );
+    expect(row).toEqual({ ahead: false });
   });
 
   it('starts only what is gone when Temporal counts too few because its index is late', async () => {
