@@ -1,7 +1,9 @@
 import type { Database } from '../db/client.js';
-import { latestGeneration } from '../db/generations.js';
+import { findInForce, holdsUnder } from '../db/generations.js';
 import { type CleanedResult, deleteExpiredRows, deleteResult, listExpiredObjects } from '../db/result-cleaning.js';
 import { listResultPairs } from '../db/result-list.js';
+import { refusal } from '../domain/errors.js';
+import type { SharedConfig } from '../domain/policies.js';
 import { resultPolicyOf } from '../domain/workflow-policy.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
@@ -26,8 +28,7 @@ export function createResultCleaner(options: {
     name: 'result cleaner',
     everyMs: options.everyMs ?? everyMs,
     async part() {
-      const generation = await latestGeneration(database);
-      const policies = generation?.content.resultPolicies ?? [];
+      const policies = await policiesInForce(database);
       const pairs = (await listResultPairs(database)).map((pair) => ({
         ...pair,
         retentionDays: resultPolicyOf(policies, pair, resultTtlDays()).retentionDays,
@@ -45,4 +46,12 @@ export function createResultCleaner(options: {
       return more;
     },
   });
+}
+
+/** Without the policies, what they keep for longer would go with the rest: a worker whose secret key was changed must remove nothing. */
+async function policiesInForce(database: Database): Promise<SharedConfig['resultPolicies']> {
+  const { inForce, rejected } = await findInForce(database, holdsUnder(database.macs));
+  if (inForce === undefined && rejected.length > 0)
+    throw refusal('service.unavailable', 'no configuration generation was written under the secret key of this process');
+  return inForce?.content.resultPolicies ?? [];
 }

@@ -141,6 +141,16 @@ describe('results whose time is over (RS-60)', () => {
     expect(await recorded()).toEqual([]);
   });
 
+  it('stay while no generation holds under the secret key, as in a worker whose key was changed', async () => {
+    const { executionId } = await executed(100 * dayMs, 365);
+    const policy = { id: 'a', database: '*', environment: '*', retentionDays: 365, deliveryMode: 'both', access: [] };
+    await database.transaction((tx) => insertGeneration(tx, 'd', { resultPolicies: [policy] } as unknown as SharedConfig));
+    await database.query(`update config_generations set mac = repeat('0', 64)`);
+    await expect(cleaner().once()).rejects.toThrow('secret key');
+    expect(await recorded()).toEqual([executionId]);
+    expect(await keys()).toHaveLength(1);
+  });
+
   it('stay if they are in another backend', async () => {
     const { executionId } = await executed(31 * dayMs);
     await database.query(`update results set backend = 's3'`);
