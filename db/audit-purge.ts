@@ -9,23 +9,41 @@ export interface PurgeableCheckpoint {
   purgedBefore: string;
 }
 
+const instantForm = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
+
 /**
- * The checkpoint up to which events may go: the newest that is as old as the retention, but not so new that more than about `most` events
- * would go at once. Null = nothing is that old.
+ * The checkpoint up to which events may go: the newest below `before` that is as old as the retention, but not so new that more than about `most`
+ * events would go at once. Null = nothing is that old.
  */
-export async function findPurgeable(tx: Transaction, retentionSecs: number, most: number): Promise<PurgeableCheckpoint | null> {
+export async function findPurgeable(
+  tx: Transaction,
+  { retentionSecs, most, before }: { retentionSecs: number; most: number; before: number },
+): Promise<PurgeableCheckpoint | null> {
   const [row] = await tx.query<SealedEvent & { purgedBefore: string }>(
     `select ${auditEventKeys.map((key) => `e.${key}`).join(', ')}, cutoff.at as "purgedBefore"
      from audit_events e,
        (select min(seq) + $2 as seq from audit_events where seq is not null) as bound,
-       (select to_char((clock_timestamp() - make_interval(secs => $1)) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at) as cutoff
-     where e.event_type = 'audit.signed_checkpoint' and e.seq is not null and e.created_at <= cutoff.at
+       (select to_char((clock_timestamp() - make_interval(secs => $1)) at time zone 'UTC', ${instantForm}) as at) as cutoff
+     where e.event_type = 'audit.signed_checkpoint' and e.seq is not null and e.seq < $3 and e.created_at <= cutoff.at
      order by e.seq > bound.seq, case when e.seq > bound.seq then e.seq else -e.seq end limit 1`,
-    [retentionSecs, most],
+    [retentionSecs, most, before],
   );
   if (row === undefined) return null;
   const { purgedBefore, ...checkpoint } = row;
   return { checkpoint, purgedBefore };
+}
+
+/**
+ * The first event up to the checkpoint that is younger than the retention, which a clock that was behind for a while makes possible; null if there
+ * is none. How old an event from the future is, nobody can tell: such an event holds up nothing.
+ */
+export async function findYounger(tx: Transaction, { checkpoint, purgedBefore }: PurgeableCheckpoint): Promise<number | null> {
+  const [row] = await tx.query<{ seq: number | null }>(
+    `select min(seq) as seq from audit_events
+     where seq <= $1 and created_at > $2 and created_at <= to_char(clock_timestamp() at time zone 'UTC', ${instantForm})`,
+    [checkpoint.seq, purgedBefore],
+  );
+  return row?.seq ?? null;
 }
 
 /** Deletes all events up to this `seq`, and the anchors of their checkpoints. The triggers of the tables let them go because the row of the purge is written first (AU-3, AU-46). */

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { verifyLog } from '../../api/audit/verify.js';
 import { verifySignature } from '../../crypto/ed25519.js';
+import type { Transaction } from '../../db/client.js';
 import { createLog } from '../../runtime/log.js';
 import { createAuditPurge } from '../../worker/audit-purge.js';
 import { purgeAuditEvents } from '../../worker/purge-audit-events.js';
-import { anchoredLog, numbered, openSealing, type Sealing, writeEvents } from '../support/sealing.js';
+import { sealBatch } from '../../worker/seal-batch.js';
+import { anchoredLog, numbered, openSealing, plainLog, type Sealing, writeEvents } from '../support/sealing.js';
 
 let sealing: Sealing;
 beforeEach(async () => {
@@ -30,6 +32,16 @@ const checkpoints = async () =>
       `select seq from audit_events where event_type = 'audit.signed_checkpoint' order by seq`,
     )
   ).map(({ seq }) => seq);
+
+const longAgo = '1970-01-01T00:00:07.000000Z';
+/** What seals by a clock that is far behind. */
+const behind = (tx: Transaction): Transaction =>
+  Object.assign(Object.create(tx) as Transaction, {
+    query: async (text: string, values?: readonly unknown[]) =>
+      (await tx.query<object>(text, values)).map((row) => ('now' in row ? { ...row, now: longAgo } : row)),
+  });
+const createdAt = async (seq: number) =>
+  (await sealing.database.query<{ at: string }>('select created_at as at from audit_events where seq = $1', [seq]))[0]?.at;
 
 describe('a purge (AU-46)', () => {
   it('deletes up to the newest checkpoint that is old enough, records it signed, and the log is still valid (AU-I6)', async () => {
@@ -99,6 +111,22 @@ describe('a purge (AU-46)', () => {
       expect(await verify()).toMatchObject({ valid: true });
     }
     expect(steps).toEqual([202, 202, 202]);
+  });
+
+  it('leaves what is young when the clock of Postgres was far behind for a while, and takes it in its time', async () => {
+    await fill(150);
+    await writeEvents(sealing.database, numbered('behind', 100));
+    await sealing.database.transaction((tx) => sealBatch(behind(tx), sealing.keys, plainLog));
+    const [first, second] = await checkpoints();
+    expect(await createdAt(second!)).toBe(longAgo);
+    const before = await places();
+    expect(await purge(3600)).toEqual({ kind: 'done', purged: 0 });
+    expect(await places()).toEqual(before);
+
+    await sealing.tamper(`update audit_events set created_at = '2001-01-01T00:00:00.000000Z' where seq < ${first}`);
+    expect(await purge(3600)).toEqual({ kind: 'done', purged: 0 });
+    expect(await purge()).toEqual({ kind: 'done', purged: second });
+    expect(await verify()).toMatchObject({ valid: true });
   });
 
   it('that is killed half-way changes nothing (AU-I6)', async () => {
