@@ -1,3 +1,4 @@
+import { eventHash } from '../../crypto/audit-hash.js';
 import type { SigningKey } from '../../crypto/ed25519.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { type ExportSpan, exportPages, readExportSpan } from '../../db/audit-export.js';
@@ -78,7 +79,8 @@ async function* exported(services: Services, call: ExportCall, { signer, span, t
     for await (const events of exportPages(database, span, call)) {
       // A slow reader may take hours, and the right to read may end before.
       if (!(await outsideCall(call.mayGoOn))) throw new Error('the right to read the log has ended');
-      if (!(await areInTree(database, tree, events))) throw new Error(`events from seq ${events[0]?.seq} on are not in the log`);
+      if (!events.every((event) => eventHash(event) === event.event_hash) || !(await areInTree(database, tree, events)))
+        throw new Error(`events from seq ${events[0]?.seq} on are not in the log`);
       // Counted before they are sent: what a caller may have received is audited, even if the connection breaks.
       sent.first ??= events[0] ?? null;
       sent.last = events.at(-1) ?? sent.last;
