@@ -139,6 +139,8 @@ function warningsOf({ state, manifest }: Found, { publicKey, anchor }: AuditVeri
     warnings.push(
       'events are left out, by filters or by the role of whoever exported: each event fits its own hash, and the number and the last event are signed. That no other event was exchanged or left out is not proved',
     );
+  else if (manifest !== null && (manifest.count === 0 || Object.keys(manifest.filters).length > 0))
+    warnings.push('what was asked for is not signed: that no other event fits the filters is not proved');
   if (anchor !== undefined && !state.anchorFound) warnings.push(`the event of the anchor, ${anchor.seq}, is not in the export`);
   return warnings;
 }

@@ -243,6 +243,20 @@ describe('svc audit verify --file (CL-33)', () => {
     expect((await alone('audit', 'verify', '--file', 'missing')).stderr).toContain('missing cannot be read (ENOENT)');
   });
 
+  it('an export without events, or with filters but without gaps, says that its filters are not signed', async () => {
+    const notSigned = 'what was asked for is not signed: that no other event fits the filters is not proved';
+    const none = await exported('silent', '--user', 'nobody');
+    const pretended = none.replace('"filters":{"actor_id":"nobody"}', '"filters":{"actor_id":"admin"}');
+    expect(pretended).not.toBe(none);
+    for (const text of [none, pretended, none.replace('{"actor_id":"nobody"}', '{}')])
+      expect((await verifyText(text, '--public-key', publicKey)).stderr).toContain(notSigned);
+
+    const whole = made('ndjson');
+    const filtered = whole.replace('"filters":{}', '"filters":{"since":"2000-01-01T00:00:00.000000Z"}');
+    expect((await verifyText(whole, '--public-key', auditKey.publicKeyHex)).stderr).toBe('');
+    expect((await verifyText(filtered, '--public-key', auditKey.publicKeyHex)).stderr).toContain(notSigned);
+  });
+
   it('names what is wrong, and its line', async () => {
     const text = await exported('wrong');
     const lines = text.split('\n');
