@@ -49,6 +49,12 @@ export interface SealState {
 }
 
 const event = auditEventKeys.join(', ');
+
+/**
+ * Checkpoints are made where they are sealed, so one that waits was inserted by hand. Sealed, it would be wrong for ever: verification would end
+ * at it and see no later change, and no purge would get past it.
+ */
+const isWaiting = `seq is null and event_type <> 'audit.signed_checkpoint'`;
 const instant = `to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /**
@@ -56,7 +62,7 @@ const instant = `to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH2
  * are from a time with many unsealed events: without it, a look read all of 200,000 events.
  */
 export async function hasUnsealed(db: Queryable): Promise<boolean> {
-  return (await db.query('select 1 from audit_events where seq is null order by position limit 1')).length > 0;
+  return (await db.query(`select 1 from audit_events where ${isWaiting} order by position limit 1`)).length > 0;
 }
 
 /**
@@ -116,7 +122,7 @@ export function listUnsealed(tx: Transaction, limit: number, maxBytes: number): 
        select position, sum(bytes) over (order by position) - bytes as before from (
          select position, coalesce(octet_length(detail_fingerprint), 0) + coalesce(octet_length(detail_raw), 0)
            + coalesce(octet_length(reason), 0) + octet_length(metadata_json) as bytes
-         from audit_events where seq is null order by position limit $1
+         from audit_events where ${isWaiting} order by position limit $1
        ) next
      ) taken join audit_events e using (position) where taken.before < $2 order by position`,
     [limit, maxBytes],

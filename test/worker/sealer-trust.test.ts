@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { verifyLog } from '../../api/audit/verify.js';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { openCheckpoint } from '../../crypto/signed-note.js';
 import { readSharedGauges } from '../../db/gauges.js';
@@ -152,6 +153,24 @@ describe('a stored chain that cannot be verified (AU-44)', () => {
     await job.once();
     expect(messages()).toEqual([...stopped('tree_mismatch'), ['audit sealing goes on']]);
     expect(await unsealed()).toBe(0);
+    await readChain(sealing);
+  });
+});
+
+describe('a checkpoint (AU-44)', () => {
+  it('that somebody inserted is never sealed, and spoils nothing', async () => {
+    const planted = `insert into audit_events (id, event_type, event_category, outcome, actor_id, actor_type)
+      values (gen_random_uuid(), 'audit.signed_checkpoint', 'policy', 'info', 'system', 'system')`;
+    await sealing.database.query(planted);
+    await writeEvents(sealing.database, numbered('after', 3));
+    await sealer().once();
+    expect(await unsealed()).toBe(1);
+    const valid = await verifyLog(
+      { database: sealing.database, auditKeys: sealing.keys },
+      { event: null, tree: null },
+      new AbortController().signal,
+    );
+    expect(valid).toMatchObject({ valid: true, unsealed: 1 });
     await readChain(sealing);
   });
 });
