@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
 import { sleep } from '../lib/sleep.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
+import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
-import { purgeAuditEvents } from './purge-audit-events.js';
+import { mostAtOnce, purgeAuditEvents } from './purge-audit-events.js';
 import { inRounds } from './rounds.js';
 
 const everyMs = 3_600_000;
@@ -20,11 +21,14 @@ export function createAuditPurge(options: {
   everyMs?: number;
 }): Job {
   const { database, keys, log, auditTtlDays } = options;
+  const inBatches = createBatchSize(mostAtOnce);
   return inRounds(database, {
     name: 'audit_purge',
     everyMs: options.everyMs ?? everyMs,
     async part() {
-      const outcome = await database.transaction((tx) => purgeAuditEvents(tx, keys, auditTtlDays() * daySecs));
+      const outcome = await inBatches((most) =>
+        database.transaction((tx) => purgeAuditEvents(tx, keys, auditTtlDays() * daySecs, most)),
+      );
       if (outcome.kind === 'busy') await sleep(busyMs);
       if (outcome.kind === 'busy') return true;
       if (outcome.kind === 'stopped') {

@@ -6,6 +6,7 @@ import { refusal } from '../domain/errors.js';
 import type { SharedConfig } from '../domain/policies.js';
 import { resultPolicyOf } from '../domain/workflow-policy.js';
 import type { ResultStore } from '../runtime/result-store.js';
+import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
 import { createRemovals } from './removals.js';
 import { inRounds } from './rounds.js';
@@ -24,6 +25,7 @@ export function createResultCleaner(options: {
 }): Job {
   const { database, results, resultTtlDays } = options;
   const removals = createRemovals();
+  const inBatches = createBatchSize(batch);
   return inRounds(database, {
     name: 'result cleaner',
     everyMs: options.everyMs ?? everyMs,
@@ -34,7 +36,7 @@ export function createResultCleaner(options: {
         retentionDays: resultPolicyOf(policies, pair, resultTtlDays()).retentionDays,
       }));
       // All of these go before the store is asked, which may be away (RS-63).
-      if ((await deleteExpiredRows(database, pairs, batch)) === batch) return true;
+      if (await inBatches(async (limit) => (await deleteExpiredRows(database, pairs, limit)) === limit)) return true;
       const expired = await listExpiredObjects(database, pairs, batch, results.backend, removals.failed());
       const remove = async ({ executionId, key }: CleanedResult) => {
         await results.remove(key);

@@ -12,7 +12,7 @@ import { areInTree } from '../runtime/audit-tree.js';
 import { readStoredChain } from './stored-chain.js';
 
 /** Events per transaction. A checkpoint comes at least every 101 events, so it is never many more. */
-const mostAtOnce = 10_000;
+export const mostAtOnce = 10_000;
 
 export type PurgeOutcome =
   /** Another process seals or purges. */

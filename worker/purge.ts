@@ -3,6 +3,7 @@ import { listPurgeableWithObjects, lockPurgeable, purgeRequests, purgeTokens } f
 import { deleteResult } from '../db/result-cleaning.js';
 import { purgeOnboardings } from '../db/slack-onboardings.js';
 import type { ResultStore } from '../runtime/result-store.js';
+import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
 import { createRemovals } from './removals.js';
 import { inRounds } from './rounds.js';
@@ -25,6 +26,7 @@ export function createPurge(options: {
 }): Job {
   const { database, results, requestTtlDays } = options;
   const removals = createRemovals();
+  const inBatches = createBatchSize(batch);
   return inRounds(database, {
     name: 'purge',
     everyMs: options.everyMs ?? everyMs,
@@ -32,7 +34,9 @@ export function createPurge(options: {
       const days = requestTtlDays();
       const tokens = await purgeTokens(database, days, batch);
       const onboardings = await purgeOnboardings(database, days, batch);
-      const plain = await database.transaction((tx) => purgeRequests(tx, days, batch));
+      const isFull = await inBatches((limit) =>
+        database.transaction(async (tx) => (await purgeRequests(tx, days, limit)) === limit),
+      );
       const others = await listPurgeableWithObjects(database, days, results.backend, batchWithObjects, removals.failed());
       let removed = 0;
       const purge = async (id: string) => {
@@ -40,7 +44,7 @@ export function createPurge(options: {
       };
       await removals.each(others, (id) => id, purge);
       // The next part purges the requests whose objects were removed now.
-      const more = tokens === batch || onboardings === batch || plain === batch || removed > 0;
+      const more = tokens === batch || onboardings === batch || isFull || removed > 0;
       if (!more) removals.endRound();
       return more;
     },

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { hasUnsealed } from '../db/audit-seal.js';
 import type { Database } from '../db/client.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
+import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
 import { maxEvents, type SealOutcome, sealBatch } from './seal-batch.js';
 
@@ -23,7 +24,6 @@ const leastPauseMs = 100;
 const shortestPauseMs = 20;
 /** The last checkpoint may be another process's, so the time of the next one is asked for now and then. */
 const checkpointLookMs = 60_000;
-const fewestEvents = 8;
 const stoppedLookMs = 10_000;
 
 /**
@@ -33,7 +33,7 @@ const stoppedLookMs = 10_000;
 export function createSealer({ database, keys, origin, isAnchored, log }: SealerOptions): Job {
   let checkpointLookAt = 0;
   let stoppedFor: string | null = null;
-  let limit = maxEvents;
+  const inBatches = createBatchSize(maxEvents);
   const report = (outcome: SealOutcome) => {
     if (outcome.kind === 'busy') return;
     const reason = outcome.kind === 'stopped' ? outcome.reason : null;
@@ -46,11 +46,9 @@ export function createSealer({ database, keys, origin, isAnchored, log }: Sealer
     async once() {
       const startedAt = performance.now();
       if (startedAt < checkpointLookAt && !(await hasUnsealed(database))) return lookEveryMs;
-      const tried = limit;
-      // Stays halved after a failure: a database on a slow disk may have no time for a large batch.
-      limit = Math.max(fewestEvents, limit >> 1);
-      const outcome = await database.transaction((tx) => sealBatch(tx, keys, { origin: origin(), isAnchored }, tried));
-      limit = Math.min(maxEvents, tried + Math.ceil(tried / 8));
+      const outcome = await inBatches((limit) =>
+        database.transaction((tx) => sealBatch(tx, keys, { origin: origin(), isAnchored }, limit)),
+      );
       report(outcome);
       if (outcome.kind === 'busy') return lookEveryMs;
       if (outcome.kind === 'stopped') return stoppedLookMs;

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { insertGeneration } from '../../db/generations.js';
 import { endOnboarding } from '../../db/slack-onboardings.js';
@@ -9,6 +9,7 @@ import type { SharedConfig } from '../../domain/policies.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import { openLocalResultStore } from '../../runtime/result-store-local.js';
 import { createResultCleaner } from '../../worker/expired-results.js';
+import type { Job } from '../../worker/job.js';
 import { createOrphanCleaner } from '../../worker/orphans.js';
 import { createPurge } from '../../worker/purge.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
@@ -29,6 +30,9 @@ afterAll(async () => {
   await database?.close();
   await stored?.drop();
   await rm(folder, { recursive: true, force: true });
+});
+afterEach(async () => {
+  for (const table of ['requests', 'results']) await database.query(`drop trigger if exists refuse_more on ${table}`);
 });
 beforeEach(async () => {
   await database.query('truncate requests, background_state, config_generations cascade');
@@ -91,6 +95,14 @@ describe('small results whose time is over (RS-60, RS-63)', () => {
     expect(await recorded(database)).toHaveLength(1);
   });
 
+  it('go in smaller parts where the database has no time for a whole one', async () => {
+    const { id, executionId } = await keepInRow(database, 31 * dayMs);
+    await copyExecution(id, executionId, 299);
+    await refuseMore('results', 100);
+    await untilQuiet(cleaner(results));
+    expect(await recorded(database)).toEqual([]);
+  });
+
   it('that a purge holds are left to it: the cleaner waits for nobody', async () => {
     const [held, free] = [await keepInRow(database, 31 * dayMs), await keepInRow(database, 31 * dayMs)];
     await database.transaction(async (tx) => {
@@ -101,6 +113,27 @@ describe('small results whose time is over (RS-60, RS-63)', () => {
     expect(free.executionId).not.toBe(held.executionId);
   });
 });
+
+/** As a database on a slow disk, which has no time for more rows in one statement. */
+const refuseMore = async (table: string, rows: number) => {
+  await database.query(
+    `create or replace function refuse_more() returns trigger language plpgsql as $$ begin
+       if (select count(*) from gone) > tg_argv[0]::int then raise exception 'too many' using errcode = 'query_canceled'; end if; return null;
+     end $$`,
+  );
+  await database.query(
+    `create trigger refuse_more after delete on ${table} referencing old table as gone for each statement execute function refuse_more(${rows})`,
+  );
+};
+
+/** Does rounds of a job, some of which fail, until one has found nothing more. */
+async function untilQuiet(job: Job): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) {
+    await nextRound();
+    const pauseMs = await job.once().catch(() => 0);
+    if (pauseMs > 0) return;
+  }
+}
 
 /** Further executions of the request, each with a copy of the result. */
 async function copyExecution(requestId: string, executionId: string, count: number): Promise<void> {
@@ -129,6 +162,18 @@ async function copyExecution(requestId: string, executionId: string, count: numb
 }
 
 describe('the purge of requests with small results (RS-61, RS-63)', () => {
+  it('takes fewer where the database has no time for many', async () => {
+    const { id } = await keepInRow(database);
+    await age(database, id, 91);
+    await database.query(
+      `insert into requests select copy.* from requests r, generate_series(1, 299) n,
+         jsonb_populate_record(r, jsonb_build_object('id', md5(n::text)::uuid, 'idempotency_key', null)) copy`,
+    );
+    await refuseMore('requests', 100);
+    await untilQuiet(purge(results));
+    expect(await requests()).toEqual([]);
+  });
+
   it('takes the bytes with the request, while the store is away too', async () => {
     const [gone, young] = [await keepInRow(database), await keepInRow(database)];
     await age(database, gone.id, 90);
