@@ -7,6 +7,7 @@ import { type KeyWork, revokeSigningKey, rotateKeys, rotatesAtOnce } from '../ke
 import { isReadableByOthers, readIfThere } from '../private-files.js';
 import { rotateSecretKey } from '../rotate-secret-key.js';
 import { loadExistingSecretKey } from '../secret-key.js';
+import { tryOpenKey } from '../signing-keys.js';
 import { StartError } from '../start-error.js';
 import { readConfig, requireSchema, withDatabase } from './own-database.js';
 import { type Say, sayAll, standardStreams } from './say.js';
@@ -33,7 +34,7 @@ export async function runKeys({ config: file, purpose, command }: KeysOptions, s
     const config = readConfig(file);
     await withDatabase(config, async (database) => {
       await requireSchema(database);
-      if (command.verb === 'list') return tellKeys(await listAllKeys(database, purpose), purpose, say);
+      if (command.verb === 'list') return list(config.security, { database, purpose }, say);
       if (command.verb === 'rotate-secret') return rotateSecret(config.security, database, command.file, say);
       await change(command, { database, purpose, secretKey: await loadExistingSecretKey(config.security) }, say);
     });
@@ -85,20 +86,46 @@ async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuff
   return key;
 }
 
-function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out, data }: Say): void {
-  data?.({ keys: rows.map(keyData) });
+/** A key as the database has it. Its public key is null unless its seal opens: somebody else may have written it there, for others to trust it. */
+type ListedKey = Omit<SigningKeyRow, 'sealedSeed' | 'publicKey'> & { publicKey: string | null };
+
+async function list(security: Config['security'], { database, purpose }: Omit<KeyWork, 'secretKey'>, say: Say): Promise<void> {
+  const secretKey = await loadExistingSecretKey(security);
+  const keys = (await listAllKeys(database, purpose)).map(({ sealedSeed, ...row }) => {
+    const own = tryOpenKey({ keyId: row.keyId, sealedSeed }, purpose, secretKey);
+    return { ...row, publicKey: own?.publicKeyHex ?? null };
+  });
+  tellKeys(keys, purpose, say);
+  for (const { keyId, publicKey } of keys)
+    if (publicKey === null) say.err(`key ${keyId} does not open under the secret key: do not trust it`);
+}
+
+function tellKeys(keys: readonly ListedKey[], purpose: KeyPurpose, { out, data }: Say): void {
+  data?.({ keys: keys.map(keyData) });
   const line = (cells: readonly string[]) =>
     out(`${cells[0]!.padEnd(16)}  ${cells[1]!.padEnd(8)}  ${cells[2]!.padEnd(24)}  ${cells[3]}`.trimEnd());
   line(['KEY ID', 'STATUS', 'CREATED', '']);
-  for (const row of rows) line([row.keyId, row.status, instant(row.createdAt), remark(row)]);
-  const mayVerify = rows.filter(({ status }) => status === 'next' || status === 'current' || status === 'retiring');
-  if (purpose !== 'execution_token' || mayVerify.length === 0) return;
+  for (const key of keys) line([key.keyId, key.status, instant(key.createdAt), remark(key)]);
+  const trusted = keys.filter(({ status, publicKey }) => publicKey !== null && mayVerify[purpose].has(status));
+  if (trusted.length === 0) return;
   out('');
-  out('For [server] of agent.toml, so that agents trust these keys and no others:');
-  out(`trusted_keys = [${mayVerify.map(({ publicKey }) => `"${publicKey}"`).join(', ')}]`);
+  out(forWhom[purpose]);
+  if (purpose === 'audit') for (const { publicKey } of trusted) out(publicKey!);
+  else out(`trusted_keys = [${trusted.map(({ publicKey }) => `"${publicKey}"`).join(', ')}]`);
 }
 
-const keyData = ({ keyId, status, publicKey, createdAt, activatedAt, notAfter }: SigningKeyRow) => {
+const forWhom: Record<KeyPurpose, string> = {
+  audit: 'For whoever verifies exports (svc audit verify --public-key) and evidence (svc evidence verify --key):',
+  execution_token: 'For [server] of agent.toml, so that agents trust these keys and no others:',
+};
+
+const mayVerify: Record<KeyPurpose, ReadonlySet<SigningKeyRow['status']>> = {
+  // What a key signed before it was retired verifies for ever (AU-40). A revoked one is for whoever still needs it: `--json` has it.
+  audit: new Set(['current', 'retiring', 'retired']),
+  execution_token: new Set(['next', 'current', 'retiring']),
+};
+
+const keyData = ({ keyId, status, publicKey, createdAt, activatedAt, notAfter }: ListedKey) => {
   const at = (ms: number | null) => (ms === null ? null : instant(ms));
   return {
     key_id: keyId,
@@ -110,7 +137,7 @@ const keyData = ({ keyId, status, publicKey, createdAt, activatedAt, notAfter }:
   };
 };
 
-function remark({ status, activatedAt, notAfter }: SigningKeyRow): string {
+function remark({ status, activatedAt, notAfter }: ListedKey): string {
   if (status === 'next') return `current from ${instant(activatedAt)}`;
   return status === 'retiring' ? `signs until ${instant(notAfter)} for agents that know no newer key` : '';
 }

@@ -5,7 +5,7 @@ import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import type { Database } from '../../db/client.js';
 import { type KeyPurpose, listAllKeys, listUsableKeys } from '../../db/signing-keys.js';
 import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
-import { openKeyRing } from '../../runtime/signing-keys.js';
+import { openKeyRing, sealedKey } from '../../runtime/signing-keys.js';
 import { createKeyKeeper } from '../../worker/key-keeper.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { temporaryFolder } from '../support/processes.js';
@@ -195,4 +195,33 @@ describe('svc server keys (ET-25, ET-26)', () => {
     expect(text.split('\n').at(-1)).toBe(`trusted_keys = ${JSON.stringify(good).replace(',', ', ')}`);
     expect(good).toHaveLength(2);
   });
+
+  it('list prints the keys by which others verify the audit log, retired ones too', async () => {
+    await openKeyRing({ database, purpose: 'audit', secretKey });
+    await keys({ verb: 'rotate', overlapSecs: 0, now: true }, undefined, 'audit');
+    const all = (await listAllKeys(database, 'audit')).map(({ publicKey }) => publicKey);
+    const { text } = await keys({ verb: 'list' }, undefined, 'audit');
+    expect([all.length, text.split('\n').slice(-2)]).toEqual([2, all]);
+  });
+
+  it.each(['execution_token', 'audit'] as const)(
+    'list hands out no %s key that somebody else wrote into the database',
+    async (of) => {
+      await openKeyRing({ database, purpose: of, secretKey });
+      const [own] = await listAllKeys(database, of);
+      const stranger = sealedKey(of, new Uint8Array(32).fill(9));
+      await database.query(
+        `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status) values ($1, $2, $3, $4, 'retiring')`,
+        [stranger.keyId, of, stranger.publicKey, stranger.sealedSeed],
+      );
+      const { code, text } = await keys({ verb: 'list' }, undefined, of);
+      expect(code).toBe(0);
+      expect(text).toContain(own!.publicKey);
+      expect(text).not.toContain(stranger.publicKey);
+      expect(text).toContain(`key ${stranger.keyId} does not open under the secret key: do not trust it`);
+
+      await database.query('update signing_keys set public_key = $2 where key_id = $1', [own!.keyId, stranger.publicKey]);
+      expect((await keys({ verb: 'list' }, undefined, of)).text).not.toContain(stranger.publicKey);
+    },
+  );
 });
