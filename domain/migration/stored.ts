@@ -1,3 +1,4 @@
+import type { Operation } from '../policies.js';
 import type { Migration } from './detail.js';
 
 type StoredMigration = Omit<Migration, 'transactional'> & { transactional?: boolean };
@@ -12,5 +13,15 @@ export function storedMigrations(detail: string): Migration[] | null {
     return migrations.map(({ version, sql, transactional = true }) => ({ version, sql, transactional }));
   } catch {
     return null;
+  }
+}
+
+/** Whether a stored request may apply or revert only so many migrations over all its attempts (MI-I6). A text that somebody has changed is not judged here. */
+export function hasCap({ operation, detail }: { operation: Operation; detail: string }): boolean {
+  if (operation !== 'migrate_up') return operation === 'migrate_down';
+  try {
+    return ((JSON.parse(detail) as { max_count?: unknown }).max_count ?? null) !== null;
+  } catch {
+    return false;
   }
 }

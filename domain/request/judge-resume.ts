@@ -1,10 +1,11 @@
 import { type GatewayError, refusal } from '../errors.js';
+import { hasCap } from '../migration/stored.js';
 import { can } from '../permissions.js';
 import { commonRefusal, conflict, integrityFailed, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
 import { notPermitted } from './refused.js';
 import { isOwner } from './relation.js';
-import type { Instant, StoredRequest } from './types.js';
+import type { Execution, Instant, StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
 
 type Resume = Extract<Move, { kind: 'resume' }>;
@@ -82,12 +83,22 @@ function wrongStatus(request: StoredRequest): GatewayError | null {
   return conflict('wrong_status', `request is ${request.status}`);
 }
 
+/** Of an attempt that is unresolved, the next one finds out by its markers how much of the cap it has used (MI-35). */
+const hasApplied = ({ outcome, unresolved }: Execution) =>
+  !unresolved && (outcome === 'committed' || outcome === 'already_applied' || outcome === 'partial');
+
 /** RQ-83, RQ-84. */
 function usedUp(request: StoredRequest, { policy }: Pick<Resume, 'policy'>): GatewayError | null {
   if (request.finishedExecutions >= policy.maxExecutions) {
     const often = policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`;
     return conflict('executions_used_up', `this request has run ${often}, the most its policy allows`, 'create a new request');
   }
+  if (request.attempts.some(hasApplied) && hasCap(request))
+    return conflict(
+      'partly_applied',
+      'this request has run migrations already, and its max_count counts over all its attempts',
+      'create a new request',
+    );
   if (request.status !== 'failed') return null;
   if (request.operation === 'execute_dml' && request.execution?.outcome === 'partial') {
     return conflict('partly_applied', 'a part of this request is applied', checkDatabase(request.execution.fence));

@@ -26,7 +26,8 @@ let faults: ExchangeFaults;
 let agent: TestAgent | undefined;
 
 beforeAll(async () => {
-  const toml = `${databaseToml('shop', ['staging', 'development'])}${passesToml()}`;
+  const repeats = '[[execution_policies]]\nmax_executions = 3\nretry_on_failure = true\n';
+  const toml = `${databaseToml('shop', ['staging', 'development'])}${passesToml()}${repeats}`;
   [api, ...databases] = await Promise.all([startTestApi({ toml }), createEmptyDatabase(), createEmptyDatabase()]);
   calls = gatewayCalls(api);
   dana = await api.createUser('dana', { roles: ['requester'] });
@@ -121,6 +122,24 @@ describe('migrations behind a real gateway', () => {
     const down = await create(bundleOf('down', tableFiles(2), 1), { operation: 'migrate_down' });
     await until(down, /executed|failed/);
     expect(await contentOf(down)).toEqual({ reverted: ['v2'] });
+  }, 60_000);
+
+  it('MI-I6: a down that failed after a part of it is not resumed, and never reverts what it was not asked for', async () => {
+    await startAgent();
+    const files = tableFiles(4).map((file) => (file.version === 'v3' ? { ...file, down: 'drop table t3; select 1/0' } : file));
+    await until(await create(bundleOf('up', files)), /executed|failed/);
+    const down = await create(bundleOf('down', files, 2), { operation: 'migrate_down' });
+    await until(down, /executed|failed/);
+    expect(await contentOf(down)).toMatchObject({ reverted_before_failure: ['v4'], failed_version: 'v3' });
+    expect((await calls.show(dana, down)).body).toMatchObject({ status: 'failed', resumable: false });
+    expect(await calls.act(dana, down, 'resume')).toMatchObject({
+      status: 409,
+      body: { error: 'this request has run migrations already, and its max_count counts over all its attempts' },
+    });
+    const up = await create(bundleOf('up', files, 1));
+    await until(up, /executed|failed/);
+    expect((await calls.act(dana, up, 'resume')).status).toBe(409);
+    expect(await appliedVersions(target)).toEqual(['v1', 'v2', 'v3', 'v4']);
   }, 60_000);
 
   it('MI-34, MI-I9: a cancel of what runs is confirmed, and leaves nothing', async () => {

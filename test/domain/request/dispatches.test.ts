@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OPERATIONS, type Operation } from '../../../domain/policies.js';
 import { judge } from '../../../domain/request/judge.js';
-import { isMutating } from '../../../domain/request/types.js';
+import { type Execution, isMutating, type Outcome } from '../../../domain/request/types.js';
 import { user } from '../../support/callers.js';
 import { now, requestIn, storedRequest, unresolvedAttempt } from '../../support/stored-request.js';
 import { approve, ask, claim, facts, resume, tampered } from './moves.js';
@@ -45,6 +45,24 @@ describe('a resume', () => {
       'the outcome of attempt 3 cannot be proven; check the database and create a new request',
     );
     expect(ask({ ...partial, operation: 'migrate_up' }, resume(alice))).toBe('dispatched');
+  });
+
+  it.each([
+    // What is applied is skipped.
+    ['migrate_up', null, 'dispatched'],
+    ['migrate_up', 3, '409'],
+    ['migrate_down', 3, '409'],
+  ] as const)('of a %s with max_count %s of which migrations have run is %s (MI-I6, RQ-84)', (operation, max_count, expected) => {
+    const over = { operation, detail: JSON.stringify({ max_count }) };
+    const ended = (outcome: Outcome, more: Partial<Execution> = {}) => {
+      const request = requestIn(outcome === 'committed' ? 'executed' : 'failed', over);
+      return { ...request, attempts: [{ ...request.execution!, outcome, ...more }] };
+    };
+    for (const outcome of ['committed', 'already_applied', 'partial'] as const)
+      expect(ask(ended(outcome), resume(alice))).toBe(expected);
+    // Nothing was done, or the next attempt finds by its markers what was done.
+    for (const attempt of [ended('rolled_back'), ended('not_started'), ended('partial', { unresolved: true })])
+      expect(ask(attempt, resume(alice))).toBe('dispatched');
   });
 
   it('needs proof for every earlier attempt (RQ-85, AG-58)', () => {
