@@ -242,10 +242,30 @@ describe('what is applied', () => {
       ['rejected', 0, true],
     ] as const) {
       await api.services.database.query(
-        `update requests set status = $2, updated_at = clock_timestamp() - $3::int * interval '1 minute' where id = $1`,
-        [down.body.id, status, minutes],
+        `update requests set status = $2, fence = $4, updated_at = clock_timestamp() - $3::int * interval '1 minute' where id = $1`,
+        [down.body.id, status, minutes, status === 'rejected' ? 0 : 1],
       );
       expect([status, minutes, (await told()) !== null]).toEqual([status, minutes, isTold]);
     }
+  });
+
+  it('is not told where a lost revert may have taken it back, though its request is approved again (MI-45)', async () => {
+    const dora = await api.createUser('dora', { roles: ['approver'], groups: ['dba-team'] });
+    const { act, claimed, fireClock, poll, show } = gatewayCalls(api);
+    await poll(['shop/loose']);
+    const snapshot = { tables: [], applied_versions: ['20310101000000'] };
+    const body = { database: 'shop', environment: 'loose', dialect: 'postgresql', status: 'ready', snapshot };
+    expect((await api.call('POST', '/api/agent/schema-sync', { token: api.tokens.agent, body })).status).toBe(200);
+    const told = async () => (await preflight(bundle(['select 1']), { environment: 'loose' })).body.migrations;
+    const { id } = (await create(bundle(['select 1'], 'down'), { environment: 'loose', operation: 'migrate_down' })).body;
+    expect((await act(dora, id, 'approve')).status).toBe(200);
+    expect((await told())?.applied).toEqual(['20310101000000']);
+    expect((await act(alice, id, 'resume')).status).toBe(200);
+    await claimed(id);
+    await fireClock(id, 'lease');
+    expect((await act(alice, id, 'resume')).status).toBe(200);
+    await fireClock(id, 'dispatch');
+    expect((await show(alice, id)).body.status).toBe('approved');
+    expect(await told()).toBeNull();
   });
 });
