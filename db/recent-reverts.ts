@@ -6,13 +6,15 @@ import { at } from './row-types.js';
 const longestSyncSecs = 60;
 
 /**
- * Whether versions may have been taken back on a pair since its snapshot was read: a revert or a repair runs, is lost, or has ended since then. An `up`
- * only adds to what the snapshot tells. Whatever was ever dispatched counts: one that was lost and resumed may be approved again, or expired.
+ * Whether versions may have been taken back on a pair since its snapshot was read: a revert, a repair or a change of the tracking table runs, is lost, or has
+ * ended since then. An `up` only adds to what the snapshot tells. Whatever was ever dispatched counts: one that was lost and resumed may be approved again, or
+ * expired.
  */
 export async function mayBeReverted(db: Queryable, { database, environment }: Pair, snapshotAt: number): Promise<boolean> {
   const [row] = await db.query<{ found: boolean }>(
-    `select exists (select from requests where database = $1 and environment = $2 and operation in ('migrate_down', 'migrate_repair')
-       and fence > 0 and (status in ('dispatched', 'running', 'execution_lost') or updated_at >= $3::timestamptz - interval '${longestSyncSecs} seconds')) as found`,
+    `select exists (select from requests where database = $1 and environment = $2 and fence > 0
+       and (operation in ('migrate_down', 'migrate_repair') or operation = 'execute_dml' and detail ilike '%schema\\_migrations%')
+       and (status in ('dispatched', 'running', 'execution_lost') or updated_at >= $3::timestamptz - interval '${longestSyncSecs} seconds')) as found`,
     [database, environment, at(snapshotAt)],
   );
   return row?.found ?? true;
