@@ -1,7 +1,7 @@
 import { mayBeReverted } from '../../db/recent-reverts.js';
 import { iso } from '../../db/row-types.js';
 import type { Caller, Pair } from '../../domain/caller.js';
-import { storedMigrations } from '../../domain/migration/stored.js';
+import { storedBundle } from '../../domain/migration/stored.js';
 import { can } from '../../domain/permissions.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
@@ -21,8 +21,8 @@ export async function appliedOf({ database }: Services, caller: Caller, pair: Pa
 export async function appliedOfRequest(services: Services, caller: Caller, request: StoredRequest) {
   const { operation, status, detail } = request;
   if (operation !== 'migrate_up' || (status !== 'pending' && status !== 'approved')) return null;
-  const migrations = storedMigrations(detail);
-  if (migrations === null) return null;
-  const versions = migrations.map(({ version }) => version);
+  const bundle = storedBundle(detail);
+  if (bundle === null) return null;
+  const versions = bundle.migrations.map(({ version }) => version);
   return appliedOf(services, caller, request, versions);
 }

@@ -1,27 +1,27 @@
 import type { Operation } from '../policies.js';
-import type { Migration } from './detail.js';
+import type { Migration, MigrationBundle } from './detail.js';
 
 type StoredMigration = Omit<Migration, 'transactional'> & { transactional?: boolean };
 
 /**
- * The migrations of a bundle that is stored, whose text was checked when it came: plain parsing takes 2 ms for 1 MiB, checking it again up to 50. Null for
- * a text that somebody has changed in the database into another form.
+ * A bundle that is stored, whose text was checked when it came: plain parsing takes 2 ms for 1 MiB, checking it again up to 50. Null for a text that
+ * somebody has changed in the database into another form.
  */
-export function storedMigrations(detail: string): Migration[] | null {
+export function storedBundle(detail: string): Pick<MigrationBundle, 'migrations' | 'maxCount'> | null {
   try {
-    const { migrations } = JSON.parse(detail) as { migrations: StoredMigration[] };
-    return migrations.map(({ version, sql, transactional = true }) => ({ version, sql, transactional }));
+    const { migrations, max_count: maxCount = null } = JSON.parse(detail) as {
+      migrations: StoredMigration[];
+      max_count?: number | null;
+    };
+    return {
+      migrations: migrations.map(({ version, sql, transactional = true }) => ({ version, sql, transactional })),
+      maxCount,
+    };
   } catch {
     return null;
   }
 }
 
 /** Whether a stored request may apply or revert only so many migrations over all its attempts (MI-I6). A text that somebody has changed is not judged here. */
-export function hasCap({ operation, detail }: { operation: Operation; detail: string }): boolean {
-  if (operation !== 'migrate_up') return operation === 'migrate_down';
-  try {
-    return ((JSON.parse(detail) as { max_count?: unknown }).max_count ?? null) !== null;
-  } catch {
-    return false;
-  }
-}
+export const hasCap = ({ operation, detail }: { operation: Operation; detail: string }): boolean =>
+  operation === 'migrate_down' || (operation === 'migrate_up' && (storedBundle(detail)?.maxCount ?? null) !== null);

@@ -1,4 +1,4 @@
-import { storedMigrations } from '../migration/stored.js';
+import { storedBundle } from '../migration/stored.js';
 import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
 import { mcpClientOf } from '../request/mcp-client.js';
 import type { StoredRequest } from '../request/types.js';
@@ -58,13 +58,15 @@ export function reviewModal(request: Reviewed, { context, migrations, selectors 
 function requestBlocks(request: Reviewed, migrations: Beside['migrations']): ModalBlock[] {
   const client = mcpClientOf(request.metadata);
   const done = migrations?.applied ?? [];
-  const { text, isCut } = startOf(reviewedText(request, new Set(done)), sqlCharacters);
+  const bundle = isBundle(request) ? storedBundle(request.detail) : null;
+  const { text, isCut } = startOf(bundle === null ? request.detail : filesText(bundle, request, new Set(done)), sqlCharacters);
   const all = `svc request show ${request.id}`;
   return [
     factsBlock({
       Requester: request.requester,
       Database: `${request.database}/${request.environment}`,
       Operation: request.emergency ? `${request.operation} (emergency)` : request.operation,
+      ...(bundle === null ? {} : { Runs: ruleOf(bundle, request) }),
       'Request ID': request.id,
       ...(client === null ? {} : { 'Asked by MCP client': client }),
     }),
@@ -76,12 +78,22 @@ function requestBlocks(request: Reviewed, migrations: Beside['migrations']): Mod
   ];
 }
 
-/** The SQL, or the files of a migration instead of the JSON around them, without those that are applied. */
-function reviewedText({ operation, detail }: Reviewed, done: ReadonlySet<string>): string {
-  const isBundle = operation === 'migrate_up' || operation === 'migrate_down';
-  const migrations = isBundle ? storedMigrations(detail) : null;
-  if (migrations === null) return detail;
-  return migrations
+type Bundle = NonNullable<ReturnType<typeof storedBundle>>;
+type Asked = Pick<Reviewed, 'operation'>;
+
+const isBundle = ({ operation }: Asked) => operation === 'migrate_up' || operation === 'migrate_down';
+
+/** What is approved with the files: how many of them run. */
+function ruleOf({ migrations, maxCount }: Bundle, { operation }: Asked): string {
+  const sent = migrations.length === 1 ? '1 file' : `${migrations.length} files`;
+  if (operation === 'migrate_down') return `reverts the ${maxCount ?? 1} latest applied of ${sent}`;
+  return `applies what is not applied yet of ${sent}${maxCount === null ? '' : `, at most ${maxCount}`}`;
+}
+
+/** The files of a migration instead of the JSON around them, without those that are applied; of a revert the latest first, for it begins with that. */
+function filesText({ migrations }: Bundle, { operation }: Asked, done: ReadonlySet<string>): string {
+  const inOrder = operation === 'migrate_down' ? migrations.toReversed() : migrations;
+  return inOrder
     .filter(({ version }) => !done.has(version))
     .map(({ version, sql, transactional }) => `-- ${version}${transactional ? '' : ', without a transaction'}\n${sql}`)
     .join('\n\n');

@@ -53,7 +53,7 @@ describe('a resume', () => {
     ['migrate_up', 3, '409'],
     ['migrate_down', 3, '409'],
   ] as const)('of a %s with max_count %s of which migrations have run is %s (MI-I6, RQ-84)', (operation, max_count, expected) => {
-    const over = { operation, detail: JSON.stringify({ max_count }) };
+    const over = { operation, detail: JSON.stringify({ migrations: [], max_count }) };
     const ended = (outcome: Outcome, more: Partial<Execution> = {}) => {
       const request = requestIn(outcome === 'committed' ? 'executed' : 'failed', over);
       return { ...request, attempts: [{ ...request.execution!, outcome, ...more }] };

@@ -100,6 +100,15 @@ describe('the review of migrations', () => {
     expect(problems(one)).toEqual([]);
   });
 
+  it('shows how many of the files run, and of a revert the latest first (SL-20)', () => {
+    const shown = (operation: 'migrate_up' | 'migrate_down', max_count?: number | null) =>
+      seen(reviewed({ operation, detail: JSON.stringify({ ...JSON.parse(detail), max_count }) }, null)).join('\n');
+    expect(shown('migrate_down', 2)).toContain('reverts the 2 latest applied of 3 files');
+    expect(shown('migrate_down', 2)).toMatch(/-- 3, without.*-- 2\n.*-- 1\n/s);
+    expect(shown('migrate_up', 2)).toContain('applies what is not applied yet of 3 files, at most 2');
+    for (const none of [undefined, null]) expect(shown('migrate_up', none)).not.toContain('at most');
+  });
+
   it('shows a text that is no bundle as it is', () => {
     for (const other of ['[5]', '{}', 'x', 'null'])
       expect(preformattedOf(reviewed({ operation: 'migrate_up', detail: other }, null))).toEqual([other]);
