@@ -86,9 +86,13 @@ async function makeAnew(
   );
   if (await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }, systemGrant))
     await insertAuditEvents(tx, userCreated(systemActor, { id: 'admin', source: 'bootstrap', roles: adminRoles, groups: [] }));
-  const status = (await findUser(tx, 'admin'))?.status;
-  if (status !== 'active')
-    warn(`the user admin is ${status}: the new ${tokenFiles.admin} and ${tokenFiles.requester} are refused`);
+  const user = await findUser(tx, 'admin');
+  if (user?.status !== 'active')
+    warn(`the user admin is ${user?.status}: the new ${tokenFiles.admin} and ${tokenFiles.requester} are refused`);
+  else if (!user.roles.includes('admin'))
+    warn(
+      `the user admin does not have the role admin itself: without a group that gives it, the new ${tokenFiles.admin} administers nothing`,
+    );
   await makeTokens(tx, files, { admin: newApiToken(), requester: newApiToken(), agent: newApiToken() }, agents);
 }
 

@@ -117,12 +117,23 @@ describe('--force-bootstrap (IM-58)', () => {
   });
 });
 
-describe('--force-bootstrap for a user admin who is not active (IM-58)', () => {
+describe('--force-bootstrap for a user admin who is no active admin (IM-58)', () => {
   it.each(['suspended', 'deleted'])('says that the tokens of one who is %s are refused', async (status) => {
     await start();
     await database.query(`update users set status = $1 where id = 'admin'`, [status]);
     await start({ force: true });
     expect(warnings).toEqual([`the user admin is ${status}: the new admin-token and requester-token are refused`]);
+  });
+
+  it('says that the token of one who lost the role is no administrator any more', async () => {
+    await start();
+    await start({ force: true });
+    expect(warnings).toEqual([]);
+    await database.query(`update users set roles = '{requester}' where id = 'admin'`);
+    await start({ force: true });
+    expect(warnings).toEqual([
+      'the user admin does not have the role admin itself: without a group that gives it, the new admin-token administers nothing',
+    ]);
   });
 });
 
