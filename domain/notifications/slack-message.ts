@@ -1,6 +1,6 @@
 import { requestUrl } from '../request/link.js';
 import { type Markup, markup, plain, type ShownBlock, type SlackMessage } from '../slack/blocks.js';
-import { codeBlock, codeSpan, isBlank, linkTo, plainLine } from '../slack/text.js';
+import { codeSpan, isBlank, linkTo, plainLine, sqlBlock } from '../slack/text.js';
 import type { NotificationEvent } from './events.js';
 import type { Notice } from './notice.js';
 
@@ -45,7 +45,7 @@ export function slackMessage(notice: Notice, publicUrl: string | null): SlackMes
     { type: 'header', text: plain(title) },
     { type: 'section', fields: fieldsOf(request, publicUrl) },
   ];
-  if (detail !== null && !isBlank(detail)) blocks.push({ type: 'section', text: markup(codeBlock(detail, detailLimit)) });
+  if (detail !== null && !isBlank(detail)) blocks.push({ type: 'section', text: markup(sqlBlock(detail, detailLimit)) });
   if (parts.length > 0) blocks.push({ type: 'context', elements: [markup(parts.join(' • '))] });
   if (hint !== null) blocks.push({ type: 'context', elements: [markup(hint)] });
   return { text: `${title} — ${name(request?.database)}/${name(request?.environment)} — ${name(request?.id)}`, blocks };

@@ -15,7 +15,7 @@ import {
   textInput,
   titledText,
 } from './modals.js';
-import { startOf } from './text.js';
+import { startOf, startOfSql } from './text.js';
 
 const sqlCharacters = 2000;
 const planCharacters = 2900;
@@ -27,7 +27,7 @@ const digestCharacters = 12;
 
 type Reviewed = Pick<
   StoredRequest,
-  'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'emergency' | 'approvalDigest'
+  'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'dialect' | 'emergency' | 'approvalDigest'
 > & { reason: string | null; metadata: string };
 
 /** What the modal shows beside the request. */
@@ -59,7 +59,8 @@ function requestBlocks(request: Reviewed, migrations: Beside['migrations']): Mod
   const client = mcpClientOf(request.metadata);
   const done = migrations?.applied ?? [];
   const bundle = isBundle(request) ? storedBundle(request.detail) : null;
-  const { text, isCut } = startOf(bundle === null ? request.detail : filesText(bundle, request, new Set(done)), sqlCharacters);
+  const shown = bundle === null ? request.detail : filesText(bundle, request, new Set(done));
+  const { text, isCut } = startOfSql(shown, sqlCharacters, request.dialect);
   const all = `svc request show ${request.id}`;
   return [
     factsBlock({
@@ -123,7 +124,7 @@ function firstOf<T>(items: readonly T[], most: number, line: (item: T) => string
 
 const planLines = ({ explain }: ShownContext): string[] =>
   firstOf(explain ?? [], mostShown, (one) => {
-    const sql = startOf(one.sql.replace(/\s+/g, ' ').trim(), 100);
+    const sql = startOfSql(one.sql.replace(/[\t\n\r ]+/g, ' ').trim(), 100, null);
     const plan = 'plan' in one ? JSON.stringify(one.plan) : `no plan: ${one.error}`;
     return `${sql.text}${sql.isCut ? '…' : ''}\n${plan}`;
   });

@@ -165,7 +165,15 @@ describe('a Slack message', () => {
 
   it('does not let empty lines push the SQL out of sight', () => {
     const detail = `select 1;${'\n \r\n'.repeat(2000)}\tdrop table t`;
-    expect(markupOf(slackMessage(notice({ detail })))[5]).toBe('```select 1;\n\tdrop table t```');
+    expect(markupOf(slackMessage(notice({ detail })))[5]).toBe('```select 1;\n  drop table t```');
+  });
+
+  it('shows by number what would be hidden in the SQL or end its lines elsewhere (HD-61, NT-21)', () => {
+    const shown = (detail: string) => markupOf(slackMessage(notice({ detail })))[5];
+    expect(shown("delete from t where a <> 'paid\u200d'")).toBe("```delete from t where a &lt;&gt; 'paid\\u{200d}'```");
+    expect(shown('delete from t -- \u2028where id = 1')).toBe('```delete from t -- \\u{2028}where id = 1```');
+    expect(shown('delete from t -- \u0085where id = 1')).toBe('```delete from t -- \\u0085where id = 1```');
+    expect(shown('delete from t -- \rwhere id = 1')).toBe('```delete from t -- \\rwhere id = 1```');
   });
 });
 

@@ -198,9 +198,32 @@ describe('the review modal (SL-20)', () => {
     expect(seen(review({ detail: 'x'.repeat(2000) })).join()).not.toContain('svc request show');
   });
 
-  it('shows what would be hidden, and ends a line where a database ends it', () => {
-    const [, sql] = preformattedOf(review({ detail: 'select 1 --\u202e\u200b\u0000\rdrop table t' }));
-    expect(sql).toBe('select 1 --\ufffd\ufffd\ufffd\ndrop table t');
+  const sqlOf = (detail: string, dialect: 'postgresql' | 'mysql' | null = 'postgresql') =>
+    preformattedOf(review({ detail, dialect }))[1];
+
+  it('shows by number what would be hidden in the SQL, or look like something else (HD-61)', () => {
+    expect(sqlOf('select 1 --\u202e\u200b\u0000')).toBe('select 1 --\\u{202e}\\u{200b}\\u0000');
+    for (const hidden of ['\u200d', '\u200c', '\ufe0f', '\u034f', '\u3164', '\u00a0', '\u2800', '\u{e0100}'])
+      expect(sqlOf(`delete from t where status <> 'paid${hidden}'`)).toBe(
+        `delete from t where status <> 'paid\\u{${hidden.codePointAt(0)!.toString(16)}}'`,
+      );
+    expect(sqlOf("select '👨‍👩‍👧', 'é', 'Дмитрий'")).toBe("select '👨‍👩‍👧', 'é', 'Дмитрий'");
+  });
+
+  it('ends a line of SQL where the database ends it, and nowhere else (HD-61)', () => {
+    expect(sqlOf('select 1 -- x\r\ndrop table t\n')).toBe('select 1 -- x\ndrop table t\n');
+    expect(sqlOf('select 1 -- x\rdrop table t')).toBe('select 1 -- x\ndrop table t');
+    expect(sqlOf('delete from t where a > 0 -- \r and id = 1', 'mysql')).toBe('delete from t where a > 0 -- \\r and id = 1');
+    for (const other of ['\u2028', '\u2029', '\u0085'])
+      for (const dialect of ['postgresql', 'mysql'] as const)
+        expect(sqlOf(`delete from t where a > 0 -- ${other}and id = 1`, dialect)).not.toMatch(/[\n\u0085\u2028\u2029]/);
+  });
+
+  it('is one that Slack takes, and says that there is more, when much in the SQL is hidden', () => {
+    const modal = review({ detail: '\u200b'.repeat(2000) });
+    expect(problems(modal)).toEqual([]);
+    expect(preformattedOf(modal)[1]).toHaveLength(2000);
+    expect(seen(modal).join()).toContain(`svc request show ${request.id}`);
   });
 
   it('states the digest of the exact text', () => {
