@@ -60,6 +60,34 @@ describe('SQ-45: every volatile function of the server is listed or known to cha
   });
 });
 
+describe('SQ-45: a function of an extension or a service that reaches beyond the transaction', () => {
+  let sql: SqlClassifier;
+  beforeAll(async () => {
+    sql = await createSqlClassifier();
+  });
+  afterAll(() => sql.close());
+
+  it.each([
+    [`select * from run_command_on_workers('drop table t')`, 'postgresql'],
+    [`select aws_lambda.invoke('f', '{}'::json)`, 'postgresql'],
+    [`select * from aws_s3.query_export_to_s3('select * from customers', 'bucket')`, 'postgresql'],
+    [`select azure_storage.blob_put('account', 'container', 'b', t) from t`, 'postgresql'],
+    [`select pg_background_launch('delete from t')`, 'postgresql'],
+    [`select (http_post('http://10.0.0.1/', '', '')).status`, 'postgresql'],
+    [`select oracle_execute('server', 'drop table t')`, 'postgresql'],
+    [`select utl_file.fopen('/tmp', 'x', 'w')`, 'postgresql'],
+    [`select pg_stat_kcache_reset()`, 'postgresql'],
+    [`select hypopg_create_index('create index on t (a)')`, 'postgresql'],
+    [`select lambda_async('arn:aws:lambda:f', '{}')`, 'mysql'],
+    [`select gen_dictionary_load('/tmp/x', 'names')`, 'mysql'],
+    [`select set_firewall_group_mode('g', 'OFF')`, 'mysql'],
+  ] as const)('is a write: %s', async (text, dialect) => {
+    const options = { dialect, statementTimeoutSecs: 30 };
+    expect(await sql.classify(text, options)).toMatchObject({ verdict: 'accepted', read: false, write: true });
+    expect(await sql.classify(`explain ${text}`, options)).toMatchObject({ verdict: 'accepted', read: false });
+  });
+});
+
 const fieldCalls = [
   'select (0.001::float8).pg_sleep',
   'select d.pg_sleep from float8(0.001) d',
