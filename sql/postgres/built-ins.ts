@@ -47,6 +47,13 @@ const computing = words(`
   stddev_samp string_agg sum var_pop var_samp variance
   cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number bernoulli system pg_lsn`);
 
+/** Those of either list that may give another value each time, in every overload or in some. */
+const volatile = words(`
+  array_sample array_shuffle clock_timestamp currval gen_random_uuid lastval pg_database_size pg_indexes_size pg_is_in_recovery pg_relation_size
+  pg_sequence_last_value pg_table_size pg_tablespace_size pg_total_relation_size pg_xact_commit_timestamp pg_xact_status random random_normal
+  timeofday txid_status uuidv4 uuidv7 current_query`);
+export const isVolatile = (name: string): boolean => volatile.has(name);
+
 /**
  * These have no effect, but look at settings, the session, catalogues, sequences or sizes, or pull in machinery (XML, text search, types by name).
  */

@@ -1,6 +1,7 @@
 import type { ReviewRule } from '../../domain/policies.js';
 import type { StatementFacts, TableName } from '../../domain/statement.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+import { addsQuietly, isSerial } from './added-column.js';
 import { tableOf, tableOfParts } from './walk-names.js';
 
 /** Adds what a top-level statement itself defines, alters or drops. */
@@ -35,7 +36,7 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
     const commands = listOf(body.cmds).map((command) => nodeOf(nodeOf(command).AlterTableCmd));
     facts.changed.push(...tablesOf(body.relation));
     facts.hits.push(...new Set(commands.flatMap(hitsOfPart)));
-    Object.assign(facts, { safeForm: commands.every(({ subtype }) => subtype === 'AT_AddColumn'), bypassable: true });
+    Object.assign(facts, { safeForm: commands.every(addsQuietly), bypassable: true });
   },
   RenameStmt: (facts, body) => alterOther(facts, body.relation, textOf(body.renameType)),
   AlterObjectSchemaStmt: (facts, body) => alterOther(facts, body.relation, textOf(body.objectType)),
@@ -99,8 +100,7 @@ function hitsOfPart({ subtype, def }: TreeNode): ReviewRule[] {
 
 function needsValue(column: TreeNode): boolean {
   const constraints = listOf(column.constraints).map((each) => textOf(nodeOf(nodeOf(each).Constraint).contype));
-  const type = textOf(nodeOf(nodeOf(listOf(nodeOf(column.typeName).names).at(-1)).String).sval);
-  return constraints.includes('CONSTR_NOTNULL') && !serial.test(type) && !constraints.some((each) => filling.has(each));
+  return constraints.includes('CONSTR_NOTNULL') && !isSerial(column) && !constraints.some((each) => filling.has(each));
 }
 
 const tablesOf = (...nodes: readonly (Tree | undefined)[]): TableName[] =>
@@ -113,5 +113,4 @@ const dropHits: Readonly<Record<string, ReviewRule>> = {
   OBJECT_INDEX: 'drop_index',
   OBJECT_SEQUENCE: 'drop_sequence',
 };
-const serial = /^((big|small)?serial|serial[248])$/;
 const filling = new Set(['CONSTR_DEFAULT', 'CONSTR_IDENTITY', 'CONSTR_GENERATED']);

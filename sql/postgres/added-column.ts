@@ -1,0 +1,34 @@
+import { forEachNode, listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
+import { isVolatile } from './built-ins.js';
+
+/**
+ * Whether a part of ALTER TABLE adds a column without reading the table's rows (SQ-82). All else happens while nobody else can even read the table, for
+ * as long as its rows take: it rewrites them, checks them or builds an index.
+ */
+export function addsQuietly({ subtype, def }: TreeNode): boolean {
+  const column = nodeOf(nodeOf(def).ColumnDef);
+  const constraints = listOf(column.constraints).map((each) => nodeOf(nodeOf(each).Constraint));
+  const hasDefault = constraints.some(({ contype }) => contype === 'CONSTR_DEFAULT');
+  return subtype === 'AT_AddColumn' && !isSerial(column) && constraints.every((each) => isQuiet(each, hasDefault));
+}
+
+export function isSerial({ typeName }: TreeNode): boolean {
+  return /^((big|small)?serial|serial[248])$/.test(textOf(nodeOf(nodeOf(listOf(nodeOf(typeName).names).at(-1)).String).sval));
+}
+
+/** A reference is not checked where the new column is empty. */
+function isQuiet({ contype, generated_kind: kind, raw_expr: expression }: TreeNode, hasDefault: boolean): boolean {
+  if (contype === 'CONSTR_DEFAULT') return !callsVolatile(nodeOf(expression));
+  if (contype === 'CONSTR_GENERATED') return kind === 'v';
+  return contype === 'CONSTR_FOREIGN' ? !hasDefault : /^CONSTR_(NULL|NOTNULL|ATTR_.*)$/.test(textOf(contype));
+}
+
+/** The server takes one value for all rows unless it could differ from row to row. */
+function callsVolatile(expression: TreeNode): boolean {
+  let found = false;
+  forEachNode('', expression, (_field, { funcname }) => {
+    const name = textOf(nodeOf(nodeOf(listOf(funcname).at(-1)).String).sval);
+    found ||= name !== '' && isVolatile(name);
+  });
+  return found;
+}
