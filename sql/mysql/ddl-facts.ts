@@ -1,7 +1,7 @@
 import type { ReviewRule } from '../../domain/policies.js';
 import type { StatementFacts, TableName } from '../../domain/statement.js';
-import { takesQuery } from './ddl-forms.js';
-import { behindKind, clausesOf, readTable } from './ddl-parts.js';
+import { losingEngine, takesQuery } from './ddl-forms.js';
+import { alteredAt, behindKind, clausesOf, readTable } from './ddl-parts.js';
 import type { MysqlForm } from './form.js';
 import { hasWords, type MysqlStatement, skipPair, upperAt } from './statement.js';
 
@@ -25,16 +25,20 @@ const definitions: Readonly<Record<string, Definition>> = {
       const [table] = tablesBehind(statement, at);
       if (table !== undefined && !hasWords(statement, at + 1, 'IF')) facts.created.push(table);
       const isPlain = !takesQuery(statement);
+      // MariaDB drops the table that is there.
+      if (hasWords(statement, 1, 'OR', 'REPLACE', 'TABLE')) facts.hits.push('drop_table');
       Object.assign(facts, { safeForm: isPlain && usesInnodb(statement), bypassable: isPlain });
       return;
     }
     const on = statement.tokens.findIndex(({ upper, dotted }) => upper === 'ON' && !dotted);
+    if (hasWords(statement, 1, 'SEQUENCE')) facts.hits.push('create_sequence');
     if (kind === 'INDEX') facts.changed.push(...tablesAt(statement, on + 1).slice(0, 1));
     Object.assign(facts, { safeForm: kind === 'VIEW' && !hasWords(statement, 1, 'OR', 'REPLACE'), bypassable: true });
   },
   ALTER: (facts, statement) => {
-    facts.changed.push(...tablesBehind(statement, 1).slice(0, 1));
+    facts.changed.push(...tablesBehind(statement, alteredAt(statement)).slice(0, 1));
     facts.hits.push(...new Set(clausesOf(statement).flatMap((at) => hitsOfClause(statement, at))));
+    if (losingEngine(statement) !== null) facts.hits.push('truncate');
     facts.bypassable = true;
   },
   DROP: (facts, statement) => {
@@ -42,6 +46,7 @@ const definitions: Readonly<Record<string, Definition>> = {
     const kind = upperAt(statement, at);
     const hit = Object.hasOwn(dropHits, kind) ? dropHits[kind] : undefined;
     if (hit !== undefined) facts.hits.push(hit);
+    if (hasWords(statement, 1, 'SEQUENCE')) facts.hits.push('drop_sequence');
     if (hit === 'drop_table') facts.changed.push(...tablesBehind(statement, at));
     facts.bypassable = true;
   },
@@ -84,9 +89,12 @@ const usesInnodb = (statement: MysqlStatement): boolean =>
 function hitsOfClause(statement: MysqlStatement, at: number): ReviewRule[] {
   const [word, second] = [upperAt(statement, at), upperAt(statement, at + 1)];
   if (word === 'MODIFY' || word === 'CHANGE') return ['alter_column_type'];
+  // Of a partition, or of the file of the whole table.
+  if (word === 'TRUNCATE' || word === 'DISCARD') return ['truncate'];
   if (word === 'ADD') return addsBareColumn(statement, at) ? ['not_null_without_default'] : [];
   if (word !== 'DROP') return [];
   if (second === 'INDEX' || second === 'KEY') return ['drop_index'];
+  if (second === 'PARTITION') return ['drop_table'];
   return notColumns.has(second) ? [] : ['drop_column'];
 }
 

@@ -78,7 +78,7 @@ function isKnownClause(statement: MysqlStatement, at: number): boolean {
 }
 
 /** The engine that the table would get and that does not keep its rows here, or null. Options may follow each other without a comma. */
-function losingEngine(statement: MysqlStatement): string | null {
+export function losingEngine(statement: MysqlStatement): string | null {
   for (const [at, { upper }] of statement.tokens.entries()) {
     if (upper !== 'ENGINE') continue;
     const value = statement.tokens[upperAt(statement, at + 1) === '=' ? at + 2 : at + 1]?.text ?? '';

@@ -1,4 +1,4 @@
-import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
+import { hasWords, type MysqlStatement, nameOf, skipWords, upperAt } from './statement.js';
 
 /** A table as written; schema null when none is given. */
 export interface MysqlTable {
@@ -22,12 +22,23 @@ export function behindKind(statement: MysqlStatement, kindAt: number): number {
   return hasWords(statement, kindAt + 1, 'IF', 'EXISTS') ? kindAt + 3 : kindAt + 1;
 }
 
+/** Where the TABLE of an ALTER TABLE stands: MariaDB allows ONLINE and IGNORE before it. */
+export const alteredAt = (statement: MysqlStatement): number => skipWords(statement, 1, beforeKind);
+
 /** Where each clause of an ALTER TABLE begins. */
 export function clausesOf(statement: MysqlStatement): readonly number[] {
-  const table = readTable(statement, behindKind(statement, 1));
-  if (table === null || table.end >= statement.tokens.length) return [];
+  const table = readTable(statement, behindKind(statement, alteredAt(statement)));
+  if (table === null) return [];
+  const first = behindWait(statement, table.end);
+  if (first >= statement.tokens.length) return [];
   const commas = statement.tokens.flatMap(({ upper }, at) => (upper === ',' && statement.depths[at] === 0 ? [at] : []));
-  return [table.end, ...commas.map((at) => at + 1)];
+  return [first, ...commas.map((at) => at + 1)];
+}
+
+/** MariaDB's `WAIT n` or `NOWAIT` behind the table. */
+function behindWait(statement: MysqlStatement, at: number): number {
+  if (hasWords(statement, at, 'WAIT')) return at + 2;
+  return hasWords(statement, at, 'NOWAIT') ? at + 1 : at;
 }
 
 /** What is wrong with an INTO, or null. Only the one that follows INSERT or REPLACE and its modifiers is allowed. */
@@ -41,4 +52,5 @@ export function strayInto(statement: MysqlStatement, into: readonly number[], ve
   return /^(OUT|DUMP)FILE$/.test(upperAt(statement, stray + 1)) ? 'file' : 'variable';
 }
 
+const beforeKind = new Set(['ONLINE', 'IGNORE']);
 const insertModifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE']);

@@ -13,6 +13,7 @@ export function reviewedMysql(tokens: readonly MysqlToken[], isCode: boolean): R
   const cut = cutStatements(behindSettings(tokens));
   const statement = typeof cut === 'string' || cut.length !== 1 ? undefined : cut[0];
   if (statement === undefined) return { ...nothing, understood: false };
+  if (hasWords(statement, 0, 'DELETE', 'HISTORY')) return { ...nothing, hits: ['no_where_delete'], changesRows: true };
   const classified = classifyMysqlStatement(statement, '', { statementTimeoutSecs: 0 });
   if (!('verdict' in classified)) {
     const { hits, changesRows, bypassable } = classified.facts;
@@ -37,9 +38,14 @@ const known = new Set(['SET', 'GRANT', 'REVOKE', 'DO', 'CALL', ...definitions]);
 const dropsDatabase = (statement: MysqlStatement) =>
   hasWords(statement, 0, 'DROP', 'DATABASE') || hasWords(statement, 0, 'DROP', 'SCHEMA');
 
-/** MariaDB runs the statement after SET STATEMENT ... FOR. */
+/** MariaDB runs the statement after SET STATEMENT ... FOR, and the one after ANALYZE. */
 function behindSettings(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
-  if (tokens[0]?.upper !== 'SET' || tokens[1]?.upper !== 'STATEMENT') return tokens;
+  const [first, second, third] = tokens.map(({ upper }) => upper);
+  if (first === 'ANALYZE' && !analyzed.has(second ?? ''))
+    return behindSettings(tokens.slice(second === 'FORMAT' && third === '=' ? 4 : 1));
+  if (first !== 'SET' || second !== 'STATEMENT') return tokens;
   const at = tokens.findIndex(({ upper }) => upper === 'FOR');
   return at === -1 ? tokens : behindSettings(tokens.slice(at + 1));
 }
+
+const analyzed = new Set(['TABLE', 'TABLES', 'LOCAL', 'NO_WRITE_TO_BINLOG']);

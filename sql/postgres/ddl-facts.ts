@@ -32,10 +32,11 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
     Object.assign(facts, { safeForm: concurrent, bypassable: true });
   },
   AlterTableStmt: (facts, body) => {
-    if (body.objtype !== 'OBJECT_TABLE') return;
+    if (body.objtype !== 'OBJECT_TABLE' && body.objtype !== 'OBJECT_TYPE') return;
     const commands = listOf(body.cmds).map((command) => nodeOf(nodeOf(command).AlterTableCmd));
-    facts.changed.push(...tablesOf(body.relation));
     facts.hits.push(...new Set(commands.flatMap(hitsOfPart)));
+    if (body.objtype === 'OBJECT_TYPE') return;
+    facts.changed.push(...tablesOf(body.relation));
     Object.assign(facts, { safeForm: commands.every(addsQuietly), bypassable: true });
   },
   RenameStmt: (facts, body) => alterOther(facts, body.relation, textOf(body.renameType)),

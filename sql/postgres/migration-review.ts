@@ -1,6 +1,7 @@
+import type { ReviewRule } from '../../domain/policies.js';
 import type { ReviewedStatement } from '../collected-review.js';
 import type { Form } from '../form.js';
-import { listOf, type TreeNode, taggedOf, textOf } from '../tree.js';
+import { type TreeNode, taggedOf, textOf } from '../tree.js';
 import { factsOf } from './facts.js';
 import { findIn } from './findings.js';
 import { formOf } from './forms.js';
@@ -16,7 +17,7 @@ export function reviewedOf(tag: string, body: TreeNode): ReviewedStatement {
   const form = 'verdict' in known ? assumedForm(tag) : known;
   const { hits, changesRows, bypassable } = factsOf(inner.tag, inner.body, form, found);
   return {
-    hits: dropsTables(tag, body) ? [...hits, 'drop_table'] : hits,
+    hits: [...hits, ...dropsWith(tag, body)],
     changesRows,
     bypassable: bypassable && !('verdict' in known),
     ddl: form.class === 'ddl' || (form.inside === 'runs' && found.intoTable),
@@ -32,13 +33,13 @@ const assumedForm = (tag: string): Form => ({
   class: tag === 'VariableSetStmt' ? 'setting' : 'ddl',
 });
 
-/** Tables are dropped with the schema, or with everything that a role owns. */
-function dropsTables(tag: string, body: TreeNode): boolean {
-  if (tag === 'DropOwnedStmt' || tag === 'DropdbStmt') return true;
-  return (
-    tag === 'DropStmt' &&
-    textOf(body.removeType) === 'OBJECT_SCHEMA' &&
-    body.behavior === 'DROP_CASCADE' &&
-    listOf(body.objects).length > 0
-  );
+/** Tables are dropped with the schema, or with everything that a role owns; columns with their type or collation, or with those of an extension. */
+function dropsWith(tag: string, body: TreeNode): ReviewRule[] {
+  if (tag === 'DropOwnedStmt' || tag === 'DropdbStmt') return ['drop_table'];
+  if (tag !== 'DropStmt' || body.behavior !== 'DROP_CASCADE') return [];
+  const object = textOf(body.removeType);
+  if (object === 'OBJECT_SCHEMA') return ['drop_table'];
+  return holding.has(object) ? ['drop_column'] : [];
 }
+
+const holding = new Set(['OBJECT_TYPE', 'OBJECT_DOMAIN', 'OBJECT_COLLATION', 'OBJECT_EXTENSION']);

@@ -1,10 +1,12 @@
 import type { Dialect } from '../../domain/statement.js';
 import { sliceOf } from '../classify-text.js';
+import type { ReviewedStatement } from '../collected-review.js';
 import { findAmbiguity } from '../lexical-check.js';
 import { type CutMigration, lineCounter } from '../migration-text.js';
 import { type Reason, wordsOfTag } from '../reasons.js';
 import { type ReservedNames, reservedIn, reservedSchemaIn, stringsOf } from '../reserved-table.js';
 import { type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
+import { reviewedBlock } from './do-block.js';
 import { reviewedOf } from './migration-review.js';
 import type { ParsedStatement, Parser } from './parser.js';
 import { valuesOf } from './settings.js';
@@ -24,12 +26,15 @@ export function cutPostgresMigration(parser: Parser, dialect: Dialect | null, na
       const refused = refusedSetting(tag, body) ?? refusedInside(tag, body) ?? refusedName(tag, body, names);
       if (refused !== null) return refused;
       const text = sliceOf(bytes, statement);
-      note?.(reviewedOf(tag, body), lineAt(startOf(statement, text)));
+      note?.(reviewed(parser, tag, body, text), lineAt(startOf(statement, text)));
       statements.push({ text, rowsOnly: rowsOnly.has(tag), mayCommit: mayCommit.has(tag) });
     }
     return statements;
   };
 }
+
+const reviewed = (parser: Parser, tag: string, body: TreeNode, text: string): ReviewedStatement =>
+  tag === 'DoStmt' ? reviewedBlock(parser, body, text, reviewedOf) : reviewedOf(tag, body);
 
 /** The byte where the statement's first word stands: the parser's slice begins with the blanks and comments before it. */
 function startOf({ start }: ParsedStatement, text: string): number {

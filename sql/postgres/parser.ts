@@ -22,6 +22,8 @@ export interface Parser {
   /** False once the grammar has crashed or grown too large; the next text needs a new parser. */
   readonly healthy: boolean;
   parse(text: string): Parsed;
+  /** The tree of the PL/pgSQL in a DO or CREATE FUNCTION; null when it does not parse. Texts after one that crashed it are `nested too deep`. */
+  parsePlpgsql(text: string): TreeNode | null;
   /** Null when the text cannot be scanned. */
   scan(text: string): readonly Token[] | null;
 }
@@ -56,6 +58,7 @@ async function loadParser(): Promise<Parser> {
   const grammar = await createGrammarModule();
   let crashed = false;
   const guarded = <T>(run: () => T, failed: T): T => {
+    if (crashed) return failed;
     try {
       return run();
     } catch {
@@ -69,6 +72,7 @@ async function loadParser(): Promise<Parser> {
     },
     // The grammar refuses an empty text, so it is answered here.
     parse: (text) => (text === '' ? { ok: true, statements: [] } : guarded(() => parseWith(grammar, text), tooDeep)),
+    parsePlpgsql: (text) => guarded(() => parsePlpgsqlWith(grammar, text), null),
     scan: (text) => (text === '' ? [] : guarded(() => scanWith(grammar, text), null)),
   };
 }
@@ -86,6 +90,14 @@ function parseWith(grammar: GrammarModule, text: string): Parsed {
 
 function statementOf(raw: TreeNode): ParsedStatement {
   return { tree: raw.stmt ?? null, start: Number(raw.stmt_location ?? 0), length: Number(raw.stmt_len ?? 0) };
+}
+
+/** The answer is JSON, or the message of an error. */
+function parsePlpgsqlWith(grammar: GrammarModule, text: string): TreeNode | null {
+  const result = withText(grammar, text, (pointer) => grammar._wasm_parse_plpgsql(pointer));
+  const json = grammar.UTF8ToString(result);
+  grammar._wasm_free_string(result);
+  return json.startsWith('{') && !isDeeperThan(json, maxTreeDepth) ? readJson(json) : null;
 }
 
 function scanWith(grammar: GrammarModule, text: string): readonly Token[] | null {

@@ -55,8 +55,53 @@ describe('the statements of a migration under the review rules (HD-95)', () => {
       ['v0.1 no_where_update', 'v0.0 mixed_ddl_dml'],
     ],
     ['create table t (id int) engine = InnoDB', 'mysql', []],
+    // What goes with a type, and what MariaDB and MySQL have no statement of its own for.
+    ['drop type mood cascade', 'postgresql', ['v0.0 drop_column']],
+    ['drop extension citext cascade', 'postgresql', ['v0.0 drop_column']],
+    ['drop type mood', 'postgresql', []],
+    ['alter type address drop attribute zip', 'postgresql', ['v0.0 drop_column']],
+    ['alter table items drop partition p0, p1', 'mysql', ['v0.0 drop_table']],
+    ['alter table items truncate partition all', 'mysql', ['v0.0 truncate']],
+    ['alter table items engine = blackhole', 'mysql', ['v0.0 truncate']],
+    ['alter table items discard tablespace', 'mysql', ['v0.0 truncate']],
+    ['alter online table if exists items wait 5 drop column qty', 'mysql', ['v0.0 drop_column']],
+    ['alter ignore table items nowait modify qty int', 'mysql', ['v0.0 alter_column_type']],
+    ['create or replace table items (id int)', 'mysql', ['v0.0 drop_table']],
+    ['create or replace temporary table items (id int)', 'mysql', []],
+    ['drop sequence s', 'mysql', ['v0.0 drop_sequence']],
+    ['delete history from items', 'mysql', ['v0.0 no_where_delete']],
+    ['analyze format = json delete from items', 'mysql', ['v0.0 no_where_delete']],
+    ['analyze table items', 'mysql', []],
   ])('%s on %s', async (sql, dialect, expected) => {
     expect(codes(await reviewOf([sql], dialect))).toEqual(expected);
+  });
+
+  it.each<[string, string[], boolean]>([
+    ['do $$ begin delete from items; drop table items; end $$', ['no_where_delete', 'drop_table', 'mixed_ddl_dml'], true],
+    ["do language plpgsql 'begin if true then truncate items; end if; end'", ['truncate'], true],
+    ['do $$ begin null; exception when others then update items set qty = 0; end $$', ['no_where_update'], true],
+    [
+      'do $$ declare r record; begin for r in delete from items returning 1 loop null; end loop; end $$',
+      ['no_where_delete'],
+      true,
+    ],
+    ["do $$ begin execute 'drop table items'; end $$", ['drop_table'], true],
+    ["do $$ declare c refcursor; begin open c for execute 'delete from items returning 1'; end $$", ['no_where_delete'], true],
+    ["do $$ begin if not exists (select from pg_type) then create type mood as enum ('a'); end if; end $$", [], true],
+    ['do $$ begin update items set qty = 0 where id = 1; perform now(); end $$', [], true],
+    ["do $$ begin execute 'drop table ' || 'items'; end $$", [], false],
+    ['do language plpython3u $$ plpy.execute("drop table items") $$', [], false],
+    ['do $$ begin delet from items; end $$', [], false],
+  ])('what a DO block runs at once counts, as far as it stands there: %s', async (sql, expected, understood) => {
+    const found = await reviewOf([sql], 'postgresql');
+    expect([found.findings.map(({ code }) => code), found.parseFailed]).toEqual([expected, !understood]);
+    expect(found.bypassable).toBe(false);
+  });
+
+  it('a DO block that no parser takes harms no migration after it', async () => {
+    const deep = `do $$ begin ${'if true then '.repeat(50_000)} null; ${'end if; '.repeat(50_000)} end $$`;
+    const found = await reviewOf([deep, 'drop table a'], 'postgresql');
+    expect([codes(found), found.parseFailed]).toEqual([['v1.0 drop_table'], true]);
   });
 
   it('each migration is a batch of its own', async () => {
