@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type JsonText, readJson } from '../lib/json/read.js';
-import { sleep } from '../lib/sleep.js';
 import { visible } from '../lib/visible.js';
 import type { ServerSettings } from './config/server.js';
 import { withCredentialHint } from './credential-hint.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
 import type { Limits } from './terminal.js';
+import { repeated } from './tries.js';
 import { version } from './version.js';
 import { chooseWay } from './way.js';
 
@@ -22,10 +22,14 @@ export interface Call {
   /** Tried three times. GET unless set; for a POST only when repeating it creates nothing new (CL-10). */
   repeatable?: boolean;
   timeoutMs?: number;
+  /** Of each further try, instead of those above. */
+  again?: { query: Record<string, string>; timeoutMs: number };
   /** Replaces the command's own signal. */
   signal?: AbortSignal;
   /** Takes the body of a 200 part by part; `timeoutMs` then limits the silence between two. Such a call is never repeated. */
   onPart?: (part: Uint8Array, headers: IncomingHttpHeaders) => Promise<void>;
+  /** For a GET that is repeated: when a server that has answered before is away, keeps trying for `limits.awayMs` and tells why; null once it answers. */
+  onAway?: (reason: string | null) => void;
   /** Statuses of 300 and above to return instead of throwing. */
   accept?: readonly number[];
 }
@@ -77,19 +81,24 @@ export function createClient(options: ClientOptions): Client {
       signal,
       onPart: call.onPart,
     });
+  // A wrong address is told at once; only what has answered is waited for.
+  let hasAnswered = false;
   return {
     async call(call) {
       const signal = call.signal ?? options.signal;
       await options.admit?.();
       const token = await options.token();
-      const answer = await repeated(
-        () => attempt(call, token, signal),
-        (call.repeatable ?? (call.method === 'GET' && call.onPart === undefined)) ? tries : 1,
-        limits,
-        signal,
-      ).catch((error: unknown) => {
+      const isRepeated = call.repeatable ?? (call.method === 'GET' && call.onPart === undefined);
+      const onAway = isRepeated && call.method === 'GET' && hasAnswered ? (call.onAway ?? null) : null;
+      const most = isRepeated ? tries : 1;
+      const once = (isAgain: boolean) => attempt(isAgain ? { ...call, ...call.again } : call, token, signal);
+      const answer = await repeated(once, { most, onAway, limits, signal }).catch((error: unknown) => {
         throw error instanceof NoAnswer ? awayFailure(what, settings.baseUrl, error) : error;
       });
+      if (answer.status < 500) {
+        hasAnswered = true;
+        call.onAway?.(null);
+      }
       const server = answer.headers['x-svc-version'];
       if (typeof server === 'string' && release(server) !== release(version)) options.onOtherVersion(server);
       const isFine = answer.status >= 200 && answer.status < 300;
@@ -125,29 +134,6 @@ function tryJson(text: string): JsonText | null {
     return readJson(text);
   } catch {
     return null;
-  }
-}
-
-/** Repeats after a failed or broken connection, 502, 503 and 504, and after 429 when its `Retry-After` has passed. */
-async function repeated(
-  attempt: () => Promise<ExchangeAnswer>,
-  most: number,
-  limits: Limits,
-  signal: AbortSignal,
-): Promise<ExchangeAnswer> {
-  for (let tried = 1; ; tried += 1) {
-    let waitMs = limits.retryPauseMs * tried;
-    try {
-      const answer = await attempt();
-      if (tried >= most || ![429, 502, 503, 504].includes(answer.status)) return answer;
-      const seconds = Number(answer.headers['retry-after'] ?? Number.NaN);
-      if (answer.status === 429 && seconds * 1000 > limits.retryAfterMaxMs) return answer;
-      if (Number.isFinite(seconds)) waitMs = Math.min(seconds * 1000, limits.retryAfterMaxMs);
-    } catch (error) {
-      if (tried >= most || !(error instanceof NoAnswer) || !error.isConnection) throw error;
-    }
-    await sleep(waitMs, signal);
-    signal.throwIfAborted();
   }
 }
 

@@ -29,17 +29,24 @@ export interface ExchangeAnswer {
   text: string;
 }
 
-/** Why no answer came; `isConnection`: the connection failed or broke, false on a timeout. */
+/** Why no answer came; `isConnection`: the connection failed or broke; `isLate`: the time of the call passed. */
 export class NoAnswer extends Error {
   readonly isConnection: boolean;
+  readonly isLate: boolean;
   /** Of the operating system or of Node, where there is one. */
   readonly code: string | null;
 
-  constructor(reason: string, isConnection: boolean, code: string | null = null) {
+  constructor(reason: string, isConnection: boolean, { code = null, isLate = false }: NoAnswerDetails = {}) {
     super(reason);
     this.isConnection = isConnection;
+    this.isLate = isLate;
     this.code = code;
   }
+}
+
+interface NoAnswerDetails {
+  code?: string | null;
+  isLate?: boolean;
 }
 
 /** Refuses longer answers, so that a wrong server cannot fill the memory; six times the server's default limit of results. */
@@ -87,7 +94,8 @@ function watch(
     // Until it has a socket, as while a proxy opens a tunnel, a request does not tell that it was ended.
     if (request.socket === null) fail(reason);
   };
-  const total = setTimeout(() => end(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false)), call.totalMs);
+  const late = () => end(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false, { isLate: true }));
+  const total = setTimeout(late, call.totalMs);
   const connect = setTimeout(() => end(new NoAnswer(`no connection within ${call.connectMs / 1000} s`, true)), call.connectMs);
   const onAbort = () => end(new NoAnswer('cancelled', false));
   call.signal.addEventListener('abort', onAbort, { once: true });
@@ -138,5 +146,5 @@ async function readAll(response: IncomingMessage): Promise<string> {
 function asNoAnswer(error: unknown): NoAnswer {
   if (error instanceof NoAnswer) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  return new NoAnswer((code && networkFaults[code]) || code || message, true, code ?? null);
+  return new NoAnswer((code && networkFaults[code]) || code || message, true, { code: code ?? null });
 }

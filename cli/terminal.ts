@@ -23,8 +23,12 @@ export interface Limits {
   /** Added to the wait of a request long poll. */
   waitGraceMs: number;
   streamMs: number;
-  /** Between two tries of a repeatable call. */
+  /** After the first try of a repeatable call; doubles with each further one. */
   retryPauseMs: number;
+  /** The longest such pause. */
+  awayPauseMs: number;
+  /** How long a command that waits keeps trying while the server is away. */
+  awayMs: number;
   /** The longest Retry-After that is honoured. */
   retryAfterMaxMs: number;
   /** How long to wait before asking for progress, so that quick statements need no second call. */
@@ -47,13 +51,15 @@ export interface Limits {
   renewalGraceMs: number;
 }
 
-/** CL-10, CL-25, CL-40 and CL-41. */
+/** CL-10, CL-22a, CL-25, CL-40 and CL-41. */
 export const standardLimits: Limits = {
   connectMs: 10_000,
   callMs: 30_000,
   waitGraceMs: 30_000,
   streamMs: 330_000,
   retryPauseMs: 250,
+  awayPauseMs: 5_000,
+  awayMs: 60_000,
   retryAfterMaxMs: 60_000,
   progressDelayMs: 250,
   paceMs: 1_000,

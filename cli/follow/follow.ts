@@ -3,6 +3,7 @@ import { answerFailure } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure, noOutcome } from '../failure.js';
 import { endedFailure, type Followed, waitsForApproval, waitsForResume } from './outcome.js';
+import { patiently } from './patience.js';
 import { createProgress, type Progress } from './progress.js';
 import { lookAtRequest, type RequestView } from './request-view.js';
 import { awaitResult, storedResult } from './result.js';
@@ -20,11 +21,11 @@ export interface FollowTask {
   signal: AbortSignal;
 }
 
-/** Follows a request to its end (CL-21 to CL-23): returns its result or throws the failure to report. */
+/** Follows a request to its end (CL-21 to CL-23), also while the server is away for a while (CL-22a): returns its result or throws the failure to report. */
 export async function follow(context: Context, task: FollowTask): Promise<Followed> {
   const progress = createProgress(context, task.id);
   try {
-    return await new Follower(context, task, progress).run();
+    return await new Follower(patiently(context, progress.away), task, progress).run();
   } catch (error) {
     throw withContinuation(error, task.id, 'wait');
   } finally {

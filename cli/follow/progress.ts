@@ -4,11 +4,14 @@ import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { paintStatus } from '../output/style.js';
 import { cutToWidth } from '../output/width.js';
+import { awayDetail, awayNotes } from './patience.js';
 import { describeQueueHint, lookAtRequest, type RequestView } from './request-view.js';
 
 /** Progress on stderr in human mode (CL-25); the other modes print nothing and make no calls. */
 export interface Progress {
   show(view: RequestView): void;
+  /** The server cannot be reached, and why; null: it answers. */
+  away(reason: string | null): void;
   /** Polls the request until the signal aborts; never rejects. */
   watch(id: string, signal: AbortSignal): Promise<void>;
   /** The latest queue hint, in words. */
@@ -29,6 +32,7 @@ export function createProgress(context: Context, id: string): Progress {
   };
   return {
     show,
+    away: (reason) => display?.away(reason),
     watch: (requestId, signal) => (isShown ? watchRequest(context, requestId, signal, show) : Promise.resolve()),
     lastHint: () => hint,
     stop: () => display?.stop(),
@@ -38,6 +42,7 @@ export function createProgress(context: Context, id: string): Progress {
 /** What shows a request while it is followed. */
 export interface Display {
   show(view: RequestView): void;
+  away(reason: string | null): void;
   stop(): void;
 }
 
@@ -63,11 +68,14 @@ export function redrawnLine(context: Context, id: string, detailOf = progressDet
   const { stderr, now } = context.terminal;
   const startedAt = now();
   let latest: RequestView | null = null;
+  let whyAway: string | null = null;
+  let isDrawn = false;
   const draw = () => {
-    if (!latest) return;
+    if (!latest && whyAway === null) return;
+    isDrawn = true;
     const elapsed = showDuration(now() - startedAt);
-    const detail = detailOf(latest);
-    const status = visible(latest.status);
+    const detail = whyAway === null ? latest && detailOf(latest) : awayDetail(whyAway);
+    const status = visible(latest?.status ?? 'waiting');
     const plain = cutToWidth(
       `${status}  ${elapsed}  request ${id.slice(0, 8)}${detail ? `  ${detail}` : ''}`,
       (stderr.columns || 80) - 1,
@@ -80,9 +88,14 @@ export function redrawnLine(context: Context, id: string, detailOf = progressDet
       latest = view;
       draw();
     },
+    away(reason) {
+      if (reason === whyAway) return;
+      whyAway = reason;
+      draw();
+    },
     stop() {
       clearInterval(timer);
-      if (latest) stderr.write('\r\u001b[2K');
+      if (isDrawn) stderr.write('\r\u001b[2K');
     },
   };
 }
@@ -101,6 +114,7 @@ function repeatedLines(context: Context, id: string): Display {
       printedAt = now();
       context.output.note(`request ${id} ${line}`);
     },
+    away: awayNotes(context, id),
     stop: () => undefined,
   };
 }

@@ -17,7 +17,7 @@ export interface RequestView {
 
 /**
  * Reads the request: at once, or, when the caller names the status that it saw last, as soon as it has another, at most 30 s later (CL-22). The
- * server compares with that status, so nothing between two looks is missed.
+ * server compares with that status, so nothing between two looks is missed. A further try does not wait: its answer tells that the server is back.
  */
 export async function lookAtRequest(
   context: Context,
@@ -31,6 +31,7 @@ export async function lookAtRequest(
     path: ['api', 'requests', id],
     query: seen === null ? {} : { wait: waitSeconds, seen },
     timeoutMs: seen === null ? callMs : waitSeconds * 1000 + waitGraceMs,
+    again: { query: {}, timeoutMs: callMs },
     signal,
   });
   return viewRequest(reply.json(), reply.text);

@@ -6,6 +6,7 @@ import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
 import { withContinuation } from './follow.js';
 import { endedFailure } from './outcome.js';
+import { awayNotes, patiently } from './patience.js';
 import { type Display, progressDetail, redrawnLine } from './progress.js';
 import { lookAtRequest, type RequestView } from './request-view.js';
 
@@ -13,8 +14,9 @@ import { lookAtRequest, type RequestView } from './request-view.js';
  * Looks at a request until it has ended, and does nothing to it: returns it when it was executed, else throws the failure of its
  * end. An approval that leaves it pending is seen with the next look, at most 30 s later.
  */
-export async function watch(context: Context, id: string, signal: AbortSignal): Promise<RequestView> {
-  const display = displayOf(context, id);
+export async function watch(given: Context, id: string, signal: AbortSignal): Promise<RequestView> {
+  const display = displayOf(given, id);
+  const context = patiently(given, (reason) => display?.away(reason));
   try {
     const view = await lastView(context, id, signal, display);
     if (view.status === 'executed') return view;
@@ -48,11 +50,12 @@ function displayOf(context: Context, id: string): Display | null {
   const { terminal, output } = context;
   if (output.mode !== 'human') return null;
   if (terminal.stdout.isTTY === true && terminal.stderr.isTTY === true) return redrawnLine(context, id, detailOf);
-  return changedLines(context);
+  return changedLines(context, id);
 }
 
 /** `2026-05-01T09:20:01.500Z running: agent agent-1`. */
-function changedLines({ terminal }: Context): Display {
+function changedLines(context: Context, id: string): Display {
+  const { stdout } = context.terminal;
   let previous = '';
   return {
     show(view) {
@@ -60,8 +63,9 @@ function changedLines({ terminal }: Context): Display {
       const state = `${visible(view.status)}${detail ? `: ${detail}` : ''}`;
       if (state === previous) return;
       previous = state;
-      terminal.stdout.write(`${visible(view.updatedAt)} ${state}\n`);
+      stdout.write(`${visible(view.updatedAt)} ${state}\n`);
     },
+    away: awayNotes(context, id),
     stop: () => undefined,
   };
 }

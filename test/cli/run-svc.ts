@@ -38,6 +38,8 @@ export interface SvcResult {
 export const quickLimits: Limits = {
   ...standardLimits,
   retryPauseMs: 5,
+  awayPauseMs: 20,
+  awayMs: 100,
   progressDelayMs: 20,
   paceMs: 20,
 };
