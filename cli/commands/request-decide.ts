@@ -4,6 +4,7 @@ import { confirmOnTerminal, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { lookAtRequest } from '../follow/request-view.js';
+import { digits } from '../output/numbers.js';
 import type { Answer } from '../output/output.js';
 import { decidedText } from '../output/request-content.js';
 import { paintStatus } from '../output/style.js';
@@ -27,7 +28,7 @@ export async function approveRequest(context: Context, args: readonly string[], 
   if (reply.status === 409) throw conflictOfApproval(context, reply.status, reply.text);
   const answer = reply.json();
   const status = answer.get('status')?.string() ?? '';
-  const steps = `${answer.get('step_completed')?.text ?? '?'} of ${answer.get('total_steps')?.text ?? '?'} steps done`;
+  const steps = `${digits(answer.get('step_completed')) ?? '?'} of ${digits(answer.get('total_steps')) ?? '?'} steps done`;
   const selector = visible(answer.get('matched_selector')?.string() ?? '');
   const next = status === 'approved' ? `; the requester can now run it: svc request resume ${id}` : '';
   return {

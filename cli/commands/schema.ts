@@ -3,7 +3,7 @@ import { visible } from '../../lib/visible.js';
 import { databaseName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
-import { count } from '../output/numbers.js';
+import { count, digits } from '../output/numbers.js';
 import type { Answer } from '../output/output.js';
 import { headLine, tablePage } from '../output/schema-parts.js';
 import { renderTable } from '../output/table.js';
@@ -64,7 +64,7 @@ function summary(context: Context, tables: readonly JsonText[]): string {
     text(table, 'schema_name'),
     text(table, 'name'),
     count(table.get('estimated_rows')),
-    ...['column_count', 'constraint_count', 'index_count'].map((key) => table.get(key)?.text ?? ''),
+    ...['column_count', 'constraint_count', 'index_count'].map((key) => digits(table.get(key)) ?? ''),
   ]);
   return renderTable(['SCHEMA', 'TABLE', 'ROWS (ABOUT)', 'COLUMNS', 'CONSTRAINTS', 'INDEXES'], rows, {
     rightAligned: new Set([2, 3, 4, 5]),

@@ -1,6 +1,7 @@
 import { type JsonText, readJson } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
 import { type Applied, foldedText } from './applied.js';
+import { digits } from './numbers.js';
 import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
 
@@ -65,11 +66,11 @@ const textOf = (object: JsonText, key: string) => visible(object.get(key)?.strin
 const repairLine = (repair: JsonText) => `${textOf(repair, 'action').replaceAll('_', ' ')} ${textOf(repair, 'version')}`;
 
 function ruleLine(bundle: JsonText): string {
-  const cap = bundle.get('max_count');
+  const cap = digits(bundle.get('max_count'));
   const files = migrationsOf(bundle).length;
   const sent = `${files} file${files === 1 ? '' : 's'}`;
-  if (textOf(bundle, 'direction') === 'down') return `reverts the ${cap?.text ?? '1'} latest applied of ${sent}`;
-  return `applies the pending ones of ${sent}${cap?.kind === 'number' ? `, at most ${cap.text}` : ''}`;
+  if (textOf(bundle, 'direction') === 'down') return `reverts the ${cap ?? '1'} latest applied of ${sent}`;
+  return `applies the pending ones of ${sent}${cap === undefined ? '' : `, at most ${cap}`}`;
 }
 
 function headLine(migration: JsonText, style: Style): string {

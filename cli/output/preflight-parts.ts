@@ -1,6 +1,7 @@
 import type { JsonText } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
 import { findingLines } from './findings.js';
+import { digits } from './numbers.js';
 import { changedRows } from './query-plan.js';
 import { riskText } from './risk.js';
 import type { Style } from './style.js';
@@ -13,7 +14,7 @@ export function verdictLines(answer: JsonText, style: Style): string[] {
   const paint = Object.hasOwn(paints, status) ? paints[status as keyof typeof paints] : 'dim';
   const factors = answer.get('risk_assessment')?.get('factors')?.items() ?? [];
   const classified = answer.get('classification');
-  const count = classified?.get('statement_count')?.text ?? '0';
+  const count = digits(classified?.get('statement_count')) ?? '0';
   const more = count === '1' ? '' : ` and others, ${count} in all`;
   return [
     style[paint](visible(status)),
@@ -31,7 +32,7 @@ export function approvalLines(policy: JsonText | undefined, style: Style): strin
   const isAuto = says('would_auto_approve');
   const needed = steps.map((entry) => {
     const step = Number(entry.get('step')?.text ?? 0) + 1;
-    return `step ${step}  ${visible(textOf(entry, 'selector'))}, ${entry.get('min')?.text ?? '?'} needed`;
+    return `step ${step}  ${visible(textOf(entry, 'selector'))}, ${digits(entry.get('min')) ?? '?'} needed`;
   });
   return [
     isAuto ? style.green('approved at once') : 'needs approval',

@@ -2,7 +2,7 @@ import type { AutoApprovalReason } from '../../domain/workflow-policy.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
 import { detailInstant } from './instant.js';
-import { count } from './numbers.js';
+import { count, digits } from './numbers.js';
 import { riskText } from './risk.js';
 import type { Style } from './style.js';
 
@@ -108,7 +108,7 @@ function policyText(policy: JsonText | undefined, idKey: string): string | null 
 }
 
 function requirement(entry: JsonText): string {
-  return `${visible(entry.get('selector')?.string() ?? '')} ${entry.get('current')?.text ?? '?'}/${entry.get('min')?.text ?? '?'}`;
+  return `${visible(entry.get('selector')?.string() ?? '')} ${digits(entry.get('current')) ?? '?'}/${digits(entry.get('min')) ?? '?'}`;
 }
 
 function decision(approval: JsonText, style: Style): string {

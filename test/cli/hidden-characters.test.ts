@@ -182,6 +182,45 @@ const pages: [string, string[], Record<string, unknown>][] = [
   ['whoami', [], { 'GET /api/me': { subject_id: 'alice', roles: [{ name: 'r' }], groups: ['g'] } }],
 ];
 
+/** Numbers of an answer, each of them a text instead. */
+function hostileNumbers(value: unknown): unknown {
+  if (typeof value === 'number') return `${value}${all}`;
+  if (Array.isArray(value)) return value.map(hostileNumbers);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, hostileNumbers(member)]));
+}
+
+const bundle = { direction: 'down', max_count: 2, migrations: [{ version: '1', sql: 'select 1' }] };
+const tables = [{ schema_name: 'public', name: 't', estimated_rows: 4, column_count: 3, constraint_count: 2, index_count: 1 }];
+const policy = { workflow_id: 'w', caller_can_submit: true, approvers: [{ step: 0, selector: 'group:dba-team', min: 1 }] };
+const steps = [{ mode: 'all', approvers: [{ selector: 'group:dba-team', min: 2 }] }];
+const numbers: [string, string[], Record<string, unknown>][] = [
+  ['request list', [], { [paths.list]: { requests: [request], total: 1, limit: 100, offset: 0 } }],
+  ['audit list', [], { 'GET /api/audit/events': { events: [], total: 9, total_is_estimate: true } }],
+  [
+    'request show',
+    [requestId],
+    { [paths.show]: request, [paths.executions]: { executions: [{ id: 'e', fence: 1, duration_ms: 3 }] } },
+  ],
+  [
+    'request show',
+    [requestId],
+    { [paths.show]: { ...request, operation: 'migrate_down', detail: JSON.stringify(hostileNumbers(bundle)) } },
+  ],
+  [
+    'request approve',
+    [requestId],
+    { [paths.show]: request, [paths.approve]: { status: 'pending', step_completed: 1, total_steps: 2 } },
+  ],
+  ['schema', [], { 'GET /api/schemas/app': { status: 'ok', dialect: 'postgresql', tables } }],
+  [
+    'preflight',
+    ['select 1'],
+    { 'POST /api/preflight': { status: 'requestable', classification: { statement_count: 2 }, policy } },
+  ],
+  ['policy list', ['--kind', 'workflow'], { 'GET /api/workflows': { workflows: [{ id: 'w', steps }] } }],
+];
+
 describe('what others wrote (HD-61)', () => {
   let api: FakeApi;
   beforeEach(async () => {
@@ -199,6 +238,13 @@ describe('what others wrote (HD-61)', () => {
     expect(isClean(plain(stderr))).toBe(true);
     const json = await svc(...command.split(' '), ...args, '--json');
     expect(json.stdout).toContain(JSON.stringify(all).slice(1, -1));
+  });
+
+  it.each(numbers)('svc %s shows no text where a number belongs (%#)', async (command, args, answers) => {
+    for (const [route, body] of Object.entries(answers)) api.on(route, { body: hostileNumbers(body) });
+    const { code, stdout, stderr } = await svc(...command.split(' '), ...args);
+    expect(code).toBe(0);
+    expect(isClean(plain(stdout + stderr))).toBe(true);
   });
 
   it('a refusal and its hint show it', async () => {
