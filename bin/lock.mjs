@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
  * Takes the lock file for this process. Returns `{ release }`, or `{ holder }` with the id of the live process that holds it.
@@ -10,9 +10,8 @@ export function takeLock(file) {
   try {
     for (let attempt = 0; attempt < 100; attempt += 1) {
       if (link(mine, file)) return { release: () => release(file) };
-      const holder = holderOf(file);
+      const holder = holderOf(file) ?? removeStale(file, mine);
       if (holder !== null) return { holder };
-      removeStale(file);
     }
     throw new Error(`the lock ${file} cannot be taken; remove it when no other start is running`);
   } finally {
@@ -22,10 +21,15 @@ export function takeLock(file) {
 
 /** The process id in a lock file if that process is alive, else null. */
 export function holderOf(file) {
-  const mark = read(file);
+  return holderBy(read(file));
+}
+
+function holderBy(mark) {
   const pid = Number.parseInt(mark ?? '', 10);
   return Number.isInteger(pid) && isAlive(pid) && processMark(pid) === mark ? pid : null;
 }
+
+const isStale = (mark) => mark !== null && holderBy(mark) === null;
 
 /** The process id and, where the kernel provides it, the process's start time: another process may reuse the id. */
 function processMark(pid) {
@@ -34,16 +38,24 @@ function processMark(pid) {
   return `${pid} ${started}\n`;
 }
 
-/** Renames before removing, so that only one of two takers removes it, and never a lock taken meanwhile. */
-function removeStale(file) {
-  const aside = `${file}.stale.${process.pid}`;
-  try {
-    renameSync(file, aside);
-  } catch {
-    return;
+/**
+ * Only whoever has linked the file beside it may remove it: a lock that is taken meanwhile would be removed by everybody who has seen the
+ * stale one. Returns the process that is about to remove it, or null when the lock may be free now.
+ */
+function removeStale(file, mine) {
+  const claim = `${file}.stale`;
+  if (!link(mine, claim)) {
+    const remover = holderOf(claim);
+    if (remover === null) rmSync(claim, { force: true });
+    return remover;
   }
-  if (holderOf(aside) !== null) link(aside, file);
-  rmSync(aside, { force: true });
+  try {
+    // While it is stale nobody else removes or replaces it.
+    if (isStale(read(file))) rmSync(file, { force: true });
+  } finally {
+    rmSync(claim, { force: true });
+  }
+  return null;
 }
 
 function release(file) {

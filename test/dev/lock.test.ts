@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { holderOf, takeLock } from '../../bin/lock.mjs';
 import { lockFolder } from '../../dev/folder-lock.js';
@@ -35,6 +35,18 @@ describe('a lock file', () => {
     const file = join(await temporaryFolder(), 'lock');
     writeFileSync(file, content);
     expect(takeLock(file).release).toBeTypeOf('function');
+  });
+
+  it('is taken over by one process only, while others that see it wait', async () => {
+    const file = join(await temporaryFolder(), 'lock');
+    writeFileSync(file, '999999999 1\n');
+    const removal = takeLock(`${file}.stale`);
+    expect(takeLock(file)).toEqual({ holder: process.pid });
+    expect(readFileSync(file, 'utf8')).toBe('999999999 1\n');
+    removal.release?.();
+    writeFileSync(`${file}.stale`, '999999999 1\n');
+    expect(takeLock(file).release).toBeTypeOf('function');
+    expect(readdirSync(dirname(file))).toEqual(['lock']);
   });
 
   it('refuses a second svc dev on one folder and names the process (DV-3)', async () => {
