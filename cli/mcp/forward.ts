@@ -77,7 +77,7 @@ class Forwarding {
   ): Promise<void> {
     this.events = new EventReader();
     try {
-      const reply = await this.bridge.context.client().call({
+      await this.bridge.context.client().call({
         method,
         path: ['mcp'],
         headers,
@@ -86,8 +86,6 @@ class Forwarding {
         onPart: (part, answered) => this.take(part, answered),
       });
       if (this.plain.length > 0) await this.deliver(this.plain.join(''));
-      // A 202 has no body: the server has no answer to give.
-      else if (reply.status === 202) this.isAnswered = true;
     } catch (error) {
       this.flight.stop.signal.throwIfAborted();
       if (this.lastId === null || !isPassing(error)) throw error;
@@ -111,12 +109,9 @@ class Forwarding {
   }
 
   private async deliver(received: string): Promise<void> {
-    const text =
-      this.plain.length > 0
-        ? Buffer.from(received, 'latin1')
-            .toString('utf8')
-            .replace(/[\r\n]/g, ' ')
-        : received;
+    const whole = this.plain.length > 0 ? Buffer.from(received, 'latin1').toString('utf8') : received;
+    // Only between tokens: a client that takes either for the end of a line would read two halves.
+    const text = whole.replace(/[\r\n]/g, ' ');
     const json = tryJson(text);
     if (json === null) throw failure('server_error', 'the server sent something that is not a message');
     const id = idOf(json.get('id'));

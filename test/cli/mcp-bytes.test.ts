@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EventReader } from '../../cli/mcp/events.js';
+import { startFakeApi } from '../support/fake-api.js';
 import { login, runSvc } from './run-svc.js';
 
 /** Texts that change when they are parsed and written again. */
@@ -51,6 +52,26 @@ describe('what svc mcp passes on', () => {
     expect(bodies).toContain(request);
     expect(stdout.split('\n').slice(1)).toEqual([progress, answer, '']);
     expect(resumed).toEqual(['s:1']);
+  });
+
+  it('is one line for one message, whatever stands between its tokens, and an error where the server gives no answer', async () => {
+    const api = await startFakeApi();
+    const stream = { 'content-type': 'text/event-stream' };
+    api.on('DELETE /mcp', {}).on('POST /mcp', ({ body }) => {
+      if (body.includes('"ping"')) return { body: '{}' };
+      if (body === initialize) return { headers: { 'mcp-session-id': 's' }, body: '{"jsonrpc":"2.0",\r\n"id":0,\r"result":{}}' };
+      if (!body.includes('"id":7')) return { status: 202 };
+      return { headers: stream, body: `id: s:1\ndata: {"jsonrpc":"2.0",\r"id":7,"result":{}}\n\n` };
+    });
+    const stdin = `${initialize}\n${request}\n{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"svc_x"}}\n`;
+    const { code, stdout } = await runSvc(['mcp'], { environment: login(api.url), stdin });
+    await api.close();
+    const [opened, ...others] = stdout.split('\n');
+    expect([code, opened]).toEqual([0, '{"jsonrpc":"2.0",  "id":0, "result":{}}']);
+    expect(others).toContain('{"jsonrpc":"2.0", "id":7,"result":{}}');
+    expect(others.map((line) => line && JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ id: 8, error: expect.objectContaining({ code: -32603 }) }),
+    );
   });
 
   it('is read alike however its bytes are cut (property)', () => {
