@@ -75,8 +75,19 @@ function openTunnel({ proxy, ca, host, port }: Tunnel): Promise<TLSSocket> {
 /** `Proxy-Authorization` when the proxy's address names a user. */
 export function proxyAuthorization(proxy: URL): Record<string, string> {
   if (proxy.username === '') return {};
-  const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  const pair = `${unescaped(proxy.username)}:${unescaped(proxy.password)}`;
   return { 'proxy-authorization': `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+/** A `%` that begins no escape stands for itself, as in a password that was written as it is. */
+function unescaped(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
 }
 
 function hostOf(url: URL): string {

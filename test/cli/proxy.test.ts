@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { proxyFor } from '../../cli/proxy.js';
+import { proxyAuthorization, proxyFor } from '../../cli/proxy.js';
 import { runSvc } from './run-svc.js';
 
 const token = 'svc_00112233445566778899aabbccddeeff';
@@ -24,6 +24,17 @@ describe('proxies of the environment (CL-10)', () => {
     expect(find('https://notexample.com', { ...proxy, NO_PROXY: 'example.com' })).toBe('http://proxy/');
     for (const address of ['https://localhost:3000', 'https://127.0.0.1', 'https://[::1]', 'http://10.0.0.1', 'http://gateway'])
       expect(find(address, proxy)).toBeNull();
+  });
+
+  it.each([
+    ['u:p', 'u:p'],
+    ['a%40b:c%3Ad', 'a@b:c:d'],
+    ['u:50%off', 'u:50%off'],
+    ['u:%zz%C3%A9', 'u:%zzé'],
+    ['u', 'u:'],
+  ])('take %s as user and password, a lone %% too', (given, meant) => {
+    const header = proxyAuthorization(new URL(`http://${given}@proxy:3128`))['proxy-authorization']!;
+    expect(Buffer.from(header.replace('Basic ', ''), 'base64').toString()).toBe(meant);
   });
 
   it('forward plain http and open tunnels for https, in which no token is seen', async () => {
