@@ -41,3 +41,9 @@ async function findByPrefix(context: Context, prefix: string): Promise<string[]>
   }
   return [...found];
 }
+
+/** On a terminal, eight characters if those tell the requests of a page apart; elsewhere full ids, for scripts. */
+export function shortIds({ terminal }: Context, ids: readonly string[]): (id: string) => string {
+  const isClear = new Set(ids.map((id) => id.slice(0, 8))).size === new Set(ids).size;
+  return terminal.stdout.isTTY === true && isClear ? (id) => id.slice(0, 8) : (id) => id;
+}

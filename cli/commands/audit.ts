@@ -96,8 +96,9 @@ function auditTable(context: Context, events: readonly JsonText[], hasSubject: b
   const header = ['SEQ', 'TIME', 'EVENT', 'OUTCOME', 'ACTOR', 'DATABASE', ...(hasSubject ? ['SUBJECT'] : []), 'REASON'];
   return renderTable(header, rows, {
     rightAligned: new Set([0]),
-    whole: new Set([1]),
+    whole: new Set([1, 2]),
     yielding: new Set([5, 6, 7]),
+    spare: [header.indexOf('DATABASE'), header.indexOf('REASON')],
     style,
     paintCell: statusPainter(style, rows, 3),
   });

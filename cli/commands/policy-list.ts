@@ -91,7 +91,9 @@ function tableOf(context: Context, { key, header, row }: List, items: readonly J
     ...row(item),
     ...values(item, 'revision', 'digest'),
   ]);
-  const table = renderTable(['DATABASE', 'ENVIRONMENT', ...header, 'REVISION', 'DIGEST'], rows, { style });
+  const columns = ['DATABASE', 'ENVIRONMENT', ...header, 'REVISION', 'DIGEST'];
+  const spare = ['DIGEST', 'REVISION', 'ID'].map((name) => columns.indexOf(name));
+  const table = renderTable(columns, rows, { style, spare });
   return titled ? `${style.bold(key.replaceAll('_', ' '))}\n${table}` : table;
 }
 

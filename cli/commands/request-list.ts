@@ -7,6 +7,7 @@ import type { Answer } from '../output/output.js';
 import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { totalOf } from '../output/total.js';
+import { shortIds } from '../request-id.js';
 
 export interface RequestListOptions {
   status?: string;
@@ -44,7 +45,10 @@ export async function listRequests(context: Context, _: readonly string[], optio
 
 function requestTable(context: Context, requests: readonly JsonText[]): string {
   const { style } = context.output;
-  const shorten = shortIds(context, requests);
+  const shorten = shortIds(
+    context,
+    requests.map((request) => request.get('id')?.string() ?? ''),
+  );
   const rows = requests.map((request) => rowOf(request, shorten, style));
   return renderTable(['ID', 'STATUS', 'REQUESTER', 'DATABASE', 'CREATED', 'WAITS FOR', 'SQL'], rows, {
     maxCell: Math.max(60, style.columns),
@@ -79,10 +83,4 @@ function waitsFor(status: string, approvers: string): string {
   if (status === 'pending') return approvers;
   if (status === 'approved') return 'resume';
   return status === 'dispatched' ? 'agent' : '';
-}
-
-/** On a terminal, eight characters if those distinguish the page's requests; elsewhere full ids, for scripts. */
-function shortIds(context: Context, requests: readonly JsonText[]): (id: string) => string {
-  const short = new Set(requests.map((request) => request.get('id')?.string()?.slice(0, 8)));
-  return context.terminal.stdout.isTTY === true && short.size === requests.length ? (id) => id.slice(0, 8) : (id) => id;
 }

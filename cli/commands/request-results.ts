@@ -3,15 +3,18 @@ import type { Context } from '../context.js';
 import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
+import { shortIds } from '../request-id.js';
 
 /** `svc request results`: the stored results that the caller may read, newest first. */
 export async function listResults(context: Context, _: readonly string[], options: { limit?: number }): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'results'], query: { limit: options.limit } });
   const results = reply.json().get('results')?.items() ?? [];
+  const ids = results.map((result) => result.get('request_id')?.string() ?? '');
+  const shorten = shortIds(context, ids);
   const rows = results.map((result) => {
     const text = (key: string) => visible(result.get(key)?.string() ?? '');
     return [
-      text('request_id'),
+      shorten(text('request_id')),
       text('execution_id'),
       `${text('database')}/${text('environment')}`,
       text('operation'),
@@ -26,7 +29,12 @@ export async function listResults(context: Context, _: readonly string[], option
     human: () =>
       rows.length === 0
         ? ''
-        : renderTable(header, rows, { rightAligned: new Set([6]), whole: new Set([0, 1]), style: context.output.style }),
+        : renderTable(header, rows, {
+            rightAligned: new Set([6]),
+            whole: new Set([0, 1]),
+            spare: [1, 6],
+            style: context.output.style,
+          }),
     ...(rows.length === 0 ? { note: 'no stored results' } : {}),
   };
 }

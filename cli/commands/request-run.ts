@@ -95,6 +95,7 @@ export function executionsTable(executions: readonly JsonText[], style: Style): 
     maxCell: 80,
     whole: new Set([6]),
     yielding: new Set([7]),
+    spare: [6],
     style,
     paintCell: statusPainter(style, rows, 1),
   });

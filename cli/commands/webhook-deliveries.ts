@@ -33,7 +33,8 @@ export async function listDeliveries(context: Context, _: readonly string[], opt
   const page = reply.json();
   const { style } = context.output;
   const rows = (page.get('deliveries')?.items() ?? []).map((delivery) => rowOf(delivery, style));
-  const table = () => renderTable(header, rows, { style, whole: new Set([0]), paintCell: statusPainter(style, rows, 1) });
+  const spare = ['CREATED', 'REQUEST', 'NEXT ATTEMPT', 'WEBHOOK', 'ATTEMPTS'].map((name) => header.indexOf(name));
+  const table = () => renderTable(header, rows, { style, whole: new Set([0]), spare, paintCell: statusPainter(style, rows, 1) });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),

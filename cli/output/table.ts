@@ -10,7 +10,7 @@ export interface TableOptions {
   whole?: ReadonlySet<number>;
   /** Columns that shrink before the others, such as reasons. */
   yielding?: ReadonlySet<number>;
-  /** Columns that are left out, in this order, as long as a line would not fit. */
+  /** Columns that are left out, in this order, before others that do not yield are cut to less than what can be read. */
   spare?: readonly number[];
   /** Where the table goes: only a terminal gets cut cells and a bold header. */
   style: Style;
@@ -66,7 +66,9 @@ function columnsOf(header: readonly string[], rows: readonly (readonly string[])
   const mostOf = ({ at, width }: Column) => (whole?.has(at) ? width : Math.min(width, maxCell));
   const isKept = (at: number) => whole?.has(at) || rightAligned?.has(at);
   const leastOf = (column: Column) => Math.min(mostOf(column), isKept(column.at) ? Infinity : leastWidth(header[column.at]!));
-  const columns = withoutSpare(natural, leastOf, options);
+  const readableOf = (column: Column) =>
+    yielding?.has(column.at) ? leastOf(column) : Math.max(leastOf(column), Math.min(mostOf(column), readableWidth));
+  const columns = withoutSpare(natural, readableOf, options);
   const most = columns.map(mostOf);
   const least = columns.map(leastOf);
   const yielded = columns.map(({ at }, index) => (yielding === undefined || yielding.has(at) ? least[index]! : most[index]!));
@@ -75,14 +77,17 @@ function columnsOf(header: readonly string[], rows: readonly (readonly string[])
   return columns.map(({ at }, index) => ({ at, width: widths[index]! }));
 }
 
-function withoutSpare(columns: Column[], leastOf: (column: Column) => number, { spare = [], style }: TableOptions): Column[] {
-  const fits = (shown: Column[]) => sumOf(shown.map(leastOf)) + gapsOf(shown) <= style.columns;
+function withoutSpare(columns: Column[], widthOf: (column: Column) => number, { spare = [], style }: TableOptions): Column[] {
+  const fits = (shown: Column[]) => sumOf(shown.map(widthOf)) + gapsOf(shown) <= style.columns;
   return spare.reduce((shown, column) => (fits(shown) ? shown : shown.filter(({ at }) => at !== column)), columns);
 }
 
 const gapsOf = (columns: readonly Column[]) => 2 * (columns.length - 1);
 
 const sumOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, 0);
+
+/** Enough for most names, events and times. */
+const readableWidth = 16;
 
 /** Enough to tell cells apart, and for the usual header. */
 const leastWidth = (name: string) => Math.max(8, Math.min(displayWidth(name), 12));

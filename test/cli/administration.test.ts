@@ -41,8 +41,8 @@ describe('tokens', () => {
     const shown = await runSvc(['token', 'list'], { environment: login(api.url), now: () => now, terminal: true });
     const lines = shown.stdout.split('\n').map((line) => line.replace(/\u001b\[\d+m/g, ''));
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
-    expect(lines[0]!.split(/ +/)).toEqual(['ID', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES']);
-    expect(shown.stderr).toContain('no room for PREFIX, CREATED; what ends in ... is cut to fit; --json has all of it');
+    expect(lines[0]!.split(/ +/)).toEqual(['ID', 'STATUS', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES']);
+    expect(shown.stderr).toContain('no room for PREFIX, TYPE, CREATED; what ends in ... is cut to fit; --json has all of it');
   });
 
   it('makes a token for oneself and prints it alone on stdout (CL-02)', async () => {

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc } from './run-svc.js';
+import { paths, requestId } from './samples.js';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+afterEach(() => api.close());
+
+const at = '2026-05-01T09:20:01.500Z';
+const executionId = '0b6e4a52-0f7e-4a0e-9d2f-6f0a6f1b7c11';
+const place = { database: 'shop', environment: 'production', request_id: requestId };
+const event = {
+  ...{ seq: 4711, created_at: at, event_type: 'request.auto_approved', outcome: 'success', actor_id: 'alice' },
+  ...{ database_name: 'shop', environment: 'production', request_id: requestId, reason: 'a parcel has left the house' },
+};
+const result = {
+  ...place,
+  execution_id: executionId,
+  operation: 'execute_select',
+  stored_at: at,
+  expires_at: at,
+  content_length: 9,
+};
+const execution = { id: executionId, fence: 1, status: 'completed', agent_id: 'agent-1', created_at: at, duration_ms: 17 };
+const delivery = {
+  ...{ id: `wd-${executionId}`, status: 'delivered', webhook_id: 'ops-feed', event_type: 'request.executed' },
+  ...{ request_id: requestId, attempts: 1, max_attempts: 10, created_at: at, next_retry_at: null, last_error: null },
+};
+const workflow = {
+  ...{
+    id: 'wf:shop:production:e3b0c44298fc',
+    database: 'shop',
+    environment: 'production',
+    revision: 'r1',
+    digest: '9cc6e5b293e3',
+  },
+  ...{ operations: ['execute_dml'], steps: [{ approvers: [{ selector: 'group:dba-team', min: 1 }] }] },
+};
+
+/** What each list is there for stays whole on the usual terminal. */
+it.each([
+  [['audit', 'list'], 'GET /api/audit/events', { events: [event], total: 1 }, ['request.auto_approved', requestId.slice(0, 8)]],
+  [['request', 'results'], 'GET /api/results', { results: [result, result] }, [requestId.slice(0, 8), 'shop/production']],
+  [['request', 'executions', requestId], paths.executions, { executions: [execution] }, ['completed', 'agent-1']],
+  [['webhook', 'deliveries'], 'GET /api/webhook-deliveries', { deliveries: [delivery], total: 1 }, [delivery.id, 'delivered']],
+  [['policy', 'list', '--kind', 'workflow'], 'GET /api/workflows', { workflows: [workflow] }, ['execute_dml', 'group:dba-team']],
+])('svc %j fits into 80 columns, and leaves out what matters least (CL-14)', async (argv, route, body, kept) => {
+  api.on(route, { body });
+  const run = (columns: number) => runSvc(argv, { environment: login(api.url), terminal: true, columns });
+  const { stdout, stderr } = await run(80);
+  const lines = stdout.split('\n').map((line) => line.replaceAll(/\u001b\[\d+m/g, ''));
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
+  for (const text of kept) expect(lines[2]).toContain(text);
+  expect(stderr).toContain('no room for ');
+  expect((await run(300)).stderr).not.toContain('no room for ');
+});
