@@ -115,7 +115,9 @@ export function answerFailure(what: string, status: number, text: string): Comma
   const body = tryJson(text);
   const error = body?.get('error')?.string();
   if (error == null)
-    return failure('server_error', `${what}: the server answered ${status}: ${visible(text.slice(0, 200)) || 'no text'}`);
+    return failure('server_error', `${what}: the server answered ${status}: ${visible(text.slice(0, 200)) || 'no text'}`, {
+      hint: status < 500 ? somethingElse : null,
+    });
   return new CommandFailure(body?.get('code')?.string() ?? 'server_error', `${what}: ${error}`, {
     hint: body?.get('hint')?.string() ?? null,
     reason: body?.get('reason')?.string() ?? null,
@@ -123,9 +125,14 @@ export function answerFailure(what: string, status: number, text: string): Comma
   });
 }
 
+const somethingElse = 'is this the gateway? Check [server] url in svc.toml, or SVC_SERVER_URL';
+
 function jsonOf(what: string, answer: ExchangeAnswer): JsonText {
   const body = tryJson(answer.text);
-  if (!body) throw failure('server_error', `${what}: the server did not answer with JSON: ${visible(answer.text.slice(0, 200))}`);
+  if (!body)
+    throw failure('server_error', `${what}: the server did not answer with JSON: ${visible(answer.text.slice(0, 200))}`, {
+      hint: somethingElse,
+    });
   return body;
 }
 

@@ -4,19 +4,19 @@ import { saysYes } from './options.js';
 import { confirm } from './prompt.js';
 import { isInteractive } from './terminal.js';
 
-/** Asks before changing data; without `--yes` and without somebody to ask it fails with `confirmation_required` (CL-18). */
-export async function requireConfirmation(context: Context, question: string): Promise<void> {
+/** Asks before it goes on; without `--yes` and without somebody to ask it fails with `confirmation_required` (CL-18). */
+export async function requireConfirmation(context: Context, question: string, why?: string): Promise<void> {
   const { terminal, what } = context;
-  requireAnswer(context);
+  requireAnswer(context, why);
   if (!willAsk(context)) return;
   if (!(await confirm(terminal, question, context.signal)))
     throw failure('confirmation_required', `${what}: not confirmed; nothing was done`);
 }
 
 /** Fails where nobody can answer the question to come, before anything is sent (CL-18). */
-export function requireAnswer({ terminal, output, options, what }: Context): void {
+export function requireAnswer({ terminal, output, options, what }: Context, why = 'this may change data'): void {
   if (saysYes(options, terminal.environment) || (output.mode === 'human' && isInteractive(terminal))) return;
-  throw failure('confirmation_required', `${what}: this may change data`, { hint: 'add --yes to run it without asking' });
+  throw failure('confirmation_required', `${what}: ${why}`, { hint: 'add --yes to run it without asking' });
 }
 
 /** Asks where a person is there to answer. Elsewhere, and with `--yes`, the command itself is the decision. */

@@ -47,8 +47,9 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
 /** A refusal names the field of a call (HT-91); whoever typed a command knows its options and files. */
 export function inOwnWords(problem: unknown, typed: Typed): unknown {
   if (!(problem instanceof CommandFailure)) return problem;
-  if (problem.hint === null)
-    return isUnknownPair(problem) ? reworded(problem, problem.message, 'svc databases lists those that you can see') : problem;
+  const list = listOf(problem);
+  if (list !== null) return reworded(problem, problem.message, list);
+  if (problem.hint === null) return problem;
   const [, field, index] = /^(?:body|query|path)\.(\w+)[^[]*(?:\[(\d+)\])?/.exec(problem.hint) ?? [];
   if (field === undefined) return reworded(problem, problem.message, withOptions(problem.hint));
   const isSql = field === 'detail' || field === 'sql';
@@ -66,7 +67,22 @@ export function inOwnWords(problem: unknown, typed: Typed): unknown {
 const startOf = ({ what }: Typed, field: string) => `${what}: ${field} `;
 const hasName = ({ message }: CommandFailure, typed: Typed, field: string) => message.startsWith(startOf(typed, field));
 
-const isUnknownPair = ({ code, reason }: CommandFailure) => reason === 'not_registered' || code === 'database.not_found';
+/** Where to look for what was not found. */
+function listOf({ code, reason, hint }: CommandFailure): string | null {
+  if (code === 'table.not_found') return hint?.replace('without the name of a table the answer', 'svc schema') ?? null;
+  if (hint !== null) return null;
+  return lists[reason === 'not_registered' ? 'database.not_found' : code] ?? null;
+}
+
+const lists: Readonly<Record<string, string>> = {
+  'database.not_found': 'svc databases lists those that you can see',
+  'delivery.not_found': 'svc webhook deliveries lists them',
+  'group.not_found': 'svc group list shows them',
+  'request.not_found': 'svc request list shows those that you can see',
+  'token.not_found': 'svc token list shows those that you can see',
+  'user.not_found': 'svc user list shows them',
+  'webhook.not_found': 'svc webhook list shows them',
+};
 
 function optionOf(field: string, { options }: Typed): string | undefined {
   const names = Object.hasOwn(optionsOf, field) ? optionsOf[field]! : [];

@@ -54,6 +54,7 @@ export async function cancelRequest(context: Context, args: readonly string[], o
     await requireConfirmation(
       context,
       `Request ${id} is running${before.claimedBy === null ? '' : ` on ${visible(before.claimedBy)}`}. Cancel it?`,
+      'the request is running',
     );
   const body = options.reason === undefined ? {} : { reason: options.reason };
   const reply = await post(context, { id, action: 'cancel', body, accept: [409] });

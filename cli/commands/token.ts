@@ -103,7 +103,7 @@ export async function listTokens(context: Context, _: readonly string[], options
 
 export async function revokeToken(context: Context, args: readonly string[]): Promise<Answer> {
   const id = args[0]!;
-  await requireConfirmation(context, `Revoke the token ${id}?`);
+  await requireConfirmation(context, `Revoke the token ${id}?`, 'this cannot be undone');
   const reply = await context.client().call({ method: 'DELETE', path: ['api', 'tokens', id] });
   expectOk(context, reply.status);
   return {

@@ -61,7 +61,7 @@ export async function activateUser(context: Context, args: readonly string[]): P
 
 export async function removeUser(context: Context, args: readonly string[]): Promise<Answer> {
   const id = args[0]!;
-  await requireConfirmation(context, `Delete the user ${id} for good?`);
+  await requireConfirmation(context, `Delete the user ${id} for good?`, 'this cannot be undone');
   const reply = await context.client().call({ method: 'DELETE', path: ['api', 'users', id] });
   return { data: reply.text, human: () => endedText(context, reply.json(), 'deleted') };
 }

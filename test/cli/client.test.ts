@@ -70,7 +70,10 @@ describe('calling the server', () => {
     }
     api.on(paths.show, { status: 404, body: { error: 'no such request', code: 'request.not_found', hint: null } });
     const gone = await runSvc(['request', 'watch', requestId, '--json'], { environment: login(api.url) });
-    expect(JSON.parse(gone.stdout).error).toMatchObject({ code: 'request.not_found', hint: null });
+    expect(JSON.parse(gone.stdout).error).toMatchObject({
+      code: 'request.not_found',
+      hint: 'svc request list shows those that you can see',
+    });
   });
 
   it('tries a read three times on 502, 503 and 504, and a decision once (CL-10)', async () => {
@@ -120,6 +123,8 @@ describe('calling the server', () => {
     const result = await runSvc(['whoami'], { environment: login(api.url) });
     expect(result.stderr).not.toContain('\u001b');
     expect(result.stderr.length).toBeLessThan(300);
+    api.on('GET /api/me', { body: '<!doctype html>' });
+    expect((await runSvc(['whoami'], { environment: login(api.url) })).stderr).toContain('hint: is this the gateway?');
   });
 
   it('warns once at the end when the server is of another version, not for a patch (CL-11)', async () => {

@@ -82,6 +82,18 @@ describe('a refusal in the words of the command line', () => {
     expect((own as CommandFailure).hint).toBe('svc databases lists those that you can see');
   });
 
+  it.each([
+    ['user.not_found', null, 'svc user list shows them'],
+    ['webhook.not_found', null, 'svc webhook list shows them'],
+    ['table.not_found', 'without the name of a table the answer lists all', 'svc schema lists all'],
+    ['table.not_found', 'found in a, b', 'found in a, b'],
+    ['request.not_found', 'as the server says', 'as the server says'],
+    ['execution.not_found', null, null],
+  ])('says of %s where to look', (code, hint, ownHint) => {
+    const own = inOwnWords(new CommandFailure(code, 'x: not found', { hint }), { what: 'x', options: {} });
+    expect((own as CommandFailure).hint).toBe(ownHint);
+  });
+
   it.each([null, 'svc login', 'body', 'body.constructor', 'body.nosuch', 'migrations[3].sql', 'grant a role first'])(
     'leaves %s',
     (hint) => {
