@@ -1,24 +1,24 @@
 import { type Refused, refused } from './verdict.js';
 
-/** Why a statement is refused, in the words of SQ-26 to SQ-33 and HD-40. Rows marked M there carry the hint. */
+/** Why a statement is refused, in the words of SQ-26 to SQ-33 and HD-40, and what to do instead where the reason tells. */
 export type Reason = keyof typeof hints;
 
-const migration = 'use a migration';
+export const migration = 'use a migration';
 const hints = {
   privileges: null,
   code: migration,
   infrastructure: migration,
-  'transaction control': null,
+  'transaction control': 'leave it out: the agent begins and ends the transaction',
   locks: null,
   'session state': null,
-  'server files or client data': null,
+  'server files or client data': 'use SELECT or INSERT',
   reserved_table: null,
   'not understood': null,
 } as const satisfies Record<string, string | null>;
 
 /** `<reason>: <what>`, such as `privileges: GRANT ROLE`. */
-export function refuseFor(reason: Reason, what: string): Refused {
-  return refused(`${reason}: ${what}`, hints[reason]);
+export function refuseFor(reason: Reason, what: string, hint: string | null = hints[reason]): Refused {
+  return refused(`${reason}: ${what}`, hint);
 }
 
 /** Turns a node tag into words: `AlterOwnerStmt` becomes ALTER OWNER. */
@@ -38,10 +38,16 @@ export function refuseObject(verb: string, object: string): Refused {
 
 /** Tags whose words differ from what users write. */
 const spelled: Readonly<Record<string, string>> = {
+  AlterEnumStmt: 'ALTER TYPE',
+  AlterStatsStmt: 'ALTER STATISTICS',
   CheckPointStmt: 'CHECKPOINT',
   ClosePortalStmt: 'CLOSE',
+  CompositeTypeStmt: 'CREATE TYPE',
   ConstraintsSetStmt: 'SET CONSTRAINTS',
+  CreateEnumStmt: 'CREATE TYPE',
   CreatePLangStmt: 'CREATE LANGUAGE',
+  CreateRangeStmt: 'CREATE TYPE',
+  CreateStatsStmt: 'CREATE STATISTICS',
   CreateTrigStmt: 'CREATE TRIGGER',
   CreatedbStmt: 'CREATE DATABASE',
   DropdbStmt: 'DROP DATABASE',

@@ -47,8 +47,16 @@ export function refused(reason: string, hint: string | null = null): Refused {
 /** Refuses a text whose meaning is unknown (SQ-4). */
 export function notUnderstood(why: string): Refused {
   // The parser's own words need no introduction.
-  return { ...refused(/^syntax error\b/.test(why) ? why : `not understood: ${why}`), parseFailure: true };
+  const hint = hints.find(([pattern]) => pattern.test(why))?.[1] ?? null;
+  return { ...refused(/^syntax error\b/.test(why) ? why : `not understood: ${why}`, hint), parseFailure: true };
 }
+
+/** What people and programs often send that is not SQL. */
+const hints: readonly (readonly [RegExp, string])[] = [
+  [/"\\{1,2}"$/, 'a command that begins with a backslash is for psql or mysql only: leave it out'],
+  [/"\?"$/, 'write the value in place of the ?'],
+  [/begins with DELIMITER$/, 'DELIMITER is for the mysql client only: leave it out'],
+];
 
 export interface StatementVerdict {
   statement: ClassifiedStatement;

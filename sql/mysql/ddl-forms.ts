@@ -1,5 +1,5 @@
 import type { Form } from '../form.js';
-import { type Reason, refuseFor } from '../reasons.js';
+import { migration, type Reason, refuseFor } from '../reasons.js';
 import type { Refused } from '../verdict.js';
 import { clausesOf } from './ddl-parts.js';
 import type { Rule } from './form.js';
@@ -9,8 +9,12 @@ import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.j
 export const create: Rule = (statement, at) => {
   const replaces = hasWords(statement, at, 'OR', 'REPLACE');
   const next = replaces ? at + 2 : at;
-  if (upperAt(statement, skipWords(statement, next, temporary)) === 'TABLE') return replaces ? null : createTable(statement);
-  if (upperAt(statement, skipWords(statement, next, indexKinds)) === 'INDEX') return replaces ? null : ddl('CREATE');
+  const isTable = upperAt(statement, skipWords(statement, next, temporary)) === 'TABLE';
+  const isIndex = upperAt(statement, skipWords(statement, next, indexKinds)) === 'INDEX';
+  if (replaces && (isTable || isIndex))
+    return refuseFor('not understood', `CREATE OR REPLACE ${isTable ? 'TABLE' : 'INDEX'}`, migration);
+  if (isTable) return createTable(statement);
+  if (isIndex) return ddl('CREATE');
   return upperAt(statement, skipViewOptions(statement, next)) === 'VIEW'
     ? ddl('CREATE')
     : refuseObject('CREATE', statement, next);
@@ -19,13 +23,12 @@ export const create: Rule = (statement, at) => {
 /** Accepts ALTER TABLE only if every clause is known. */
 export const alter: Rule = (statement, at) => {
   if (upperAt(statement, at) !== 'TABLE') return refuseObject('ALTER', statement, at);
-  if (namesDirectory(statement)) return 'server files or client data';
+  if (namesDirectory(statement)) return refusedDirectory;
   const engine = losingEngine(statement);
-  if (engine !== null) return refuseFor('not understood', `ALTER TABLE with ENGINE = ${engine}`);
+  if (engine !== null) return refuseFor('not understood', `ALTER TABLE with ENGINE = ${engine}`, migration);
   const clauses = clausesOf(statement);
   const unknown = clauses.find((clause) => !isKnownClause(statement, clause));
-  if (unknown !== undefined)
-    return refuseFor('not understood', `ALTER TABLE with ${upperAt(statement, unknown) || 'quoted text'}`);
+  if (unknown !== undefined) return refuseClause(statement, unknown);
   return clauses.length === 0 ? null : ddl('ALTER');
 };
 
@@ -43,8 +46,10 @@ export const analyzeTable: Rule = (statement, at) =>
 export const isTableNext = (statement: MysqlStatement, at: number): boolean =>
   hasWords(statement, at, 'TABLE') || hasWords(statement, at, 'TABLES');
 
-function createTable(statement: MysqlStatement): Form | Reason {
-  if (namesDirectory(statement)) return 'server files or client data';
+const refusedDirectory = refuseFor('server files or client data', 'DATA DIRECTORY or INDEX DIRECTORY', null);
+
+function createTable(statement: MysqlStatement): Form | Refused {
+  if (namesDirectory(statement)) return refusedDirectory;
   return { ...ddl('CREATE'), inside: takesQuery(statement) ? 'runs' : 'defined' };
 }
 
@@ -77,6 +82,11 @@ function isKnownClause(statement: MysqlStatement, at: number): boolean {
   return alterClauses.has(word);
 }
 
+function refuseClause(statement: MysqlStatement, at: number): Refused {
+  const words = [upperAt(statement, at), upperAt(statement, at + 1)].filter((word) => /^\w+$/.test(word));
+  return refuseFor('not understood', `ALTER TABLE with ${words.join(' ') || 'quoted text'}`, migration);
+}
+
 /** The engine that the table would get and that does not keep its rows here, or null. Options may follow each other without a comma. */
 export function losingEngine(statement: MysqlStatement): string | null {
   for (const [at, { upper }] of statement.tokens.entries()) {
@@ -93,7 +103,7 @@ function refuseObject(verb: string, statement: MysqlStatement, at: number): Refu
   const words = statement.tokens.slice(at, at + 16).map(({ upper }) => upper);
   const object = words.find((word) => Object.hasOwn(reasonByObject, word));
   if (object !== undefined) return refuseFor(reasonByObject[object] ?? 'not understood', `${verb} ${object}`);
-  return refuseFor('not understood', `${verb} ${words[0] ?? ''}`.trim());
+  return refuseFor('not understood', `${verb} ${words[0] ?? ''}`.trim(), migration);
 }
 
 const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });

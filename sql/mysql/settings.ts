@@ -10,12 +10,16 @@ export function mysqlSetting(statement: MysqlStatement, at: number): Form | Reas
   let next = at;
   for (;;) {
     const part = readPart(statement, next);
-    if (typeof part === 'string') return refuseFor('session state', part);
+    if (typeof part === 'string') return refuseFor('session state', part, hintFor(part));
     if (part.end === statement.tokens.length) return { class: 'setting', kind: 'setting', type: 'SELECT', inside: 'runs' };
     if (upperAt(statement, part.end) !== ',') return refuseFor('session state', 'SET with a computed value');
     next = part.end + 1;
   }
 }
+
+/** Where the name is at fault, not the value. */
+const hintFor = (wrong: string): string | null =>
+  wrong.startsWith('SET ') && !wrong.endsWith('value') ? `these may be set: ${Object.keys(allowed).join(', ')}` : null;
 
 /** Where one part ends, or what is wrong with it. */
 function readPart(statement: MysqlStatement, start: number): { end: number } | string {

@@ -8,6 +8,8 @@ export interface Findings {
   locksRows: boolean;
   listedCall: boolean;
   intoTable: boolean;
+  /** `$1`, which nobody gives a value. */
+  parameter: boolean;
   /** A statement node that does not belong inside another statement. */
   stranger: string | null;
 }
@@ -24,6 +26,7 @@ export function findIn(tag: string, body: Tree): Findings {
     locksRows: false,
     listedCall: false,
     intoTable: false,
+    parameter: false,
     stranger: null,
     functionInFrom: false,
     listedColumn: false,
@@ -55,6 +58,7 @@ function note(found: Notes, field: string, child: Tree): void {
   if (rowChanges.has(field)) found.changesRows = true;
   else if (field === 'LockingClause') found.locksRows = true;
   else if (field === 'intoClause') found.intoTable = true;
+  else if (field === 'ParamRef') found.parameter = true;
   else if (field === 'funcname') found.listedCall ||= isListedName(listOf(child).at(-1));
   else if (field === 'A_Indirection') found.listedCall ||= listOf(nodeOf(child).indirection).some(isListedName);
   else if (field === 'ColumnRef') found.listedColumn ||= listOf(nodeOf(child).fields).slice(1).some(isListedName);

@@ -9,7 +9,8 @@ export function setting(body: TreeNode, statementTimeoutSecs: number): Form | Re
   if (body.kind === 'VAR_SET_MULTI') return refuseFor('transaction control', `SET ${textOf(body.name)}`);
   if (body.kind !== 'VAR_SET_VALUE' && body.kind !== 'VAR_SET_DEFAULT') return refuseFor('session state', `RESET ${name}`.trim());
   const limit = Object.hasOwn(allowed, name) ? allowed[name] : undefined;
-  if (limit === undefined) return refuseFor('session state', `SET ${name}`);
+  if (limit === undefined)
+    return refuseFor('session state', `SET ${name}`, `these may be set: ${Object.keys(allowed).join(', ')}`);
   const why = limit(body.kind === 'VAR_SET_DEFAULT' ? null : valuesOf(body), statementTimeoutSecs);
   return why === null ? { class: 'setting', kind: 'setting', type: 'SELECT', inside: 'runs' } : refuseFor('session state', why);
 }

@@ -81,13 +81,17 @@ describe('refusals', () => {
     ['CREATE FOREIGN TABLE t (a int) SERVER s', 'infrastructure', 'use a migration'],
     ['REINDEX DATABASE d', 'infrastructure', 'use a migration'],
     ['CLUSTER', 'infrastructure', 'use a migration'],
-    ['COMMIT PREPARED $$x$$', 'transaction control', null],
-    ['SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE', 'transaction control', null],
+    ['COMMIT PREPARED $$x$$', 'transaction control', 'leave it out: the agent begins and ends the transaction'],
+    [
+      'SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE',
+      'transaction control',
+      'leave it out: the agent begins and ends the transaction',
+    ],
     ['LOCK TABLE t', 'locks', null],
     ['CREATE TABLE t AS EXECUTE p', 'session state', null],
     ['EXPLAIN ANALYZE CREATE TABLE t AS EXECUTE p', 'session state', null],
     ['SET timezone FROM CURRENT', 'session state', null],
-    ['COPY t TO STDOUT', 'server files or client data', null],
+    ['COPY t TO STDOUT', 'server files or client data', 'use SELECT or INSERT'],
     ['EXPLAIN CREATE MATERIALIZED VIEW m AS SELECT 1', 'not understood', null],
     ['EXPLAIN REFRESH MATERIALIZED VIEW m', 'not understood', null],
     ['CREATE ACCESS METHOD a TYPE TABLE HANDLER h', 'not understood', null],
@@ -108,8 +112,27 @@ describe('refusals', () => {
     ['ALTER MATERIALIZED VIEW m SET SCHEMA s', 'infrastructure: ALTER MATERIALIZED VIEW'],
     ['CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()', 'code: CREATE TRIGGER'],
     ['SELEC 1', 'syntax error at or near "SELEC"'],
+    ["ALTER TYPE mood ADD VALUE 'x'", 'infrastructure: ALTER TYPE'],
+    ["CREATE TYPE mood AS ENUM ('x')", 'infrastructure: CREATE TYPE'],
+    ['CREATE STATISTICS s ON a, b FROM t', 'infrastructure: CREATE STATISTICS'],
   ])('says of %s: %s', async (text, reason) => {
     expect(await classify(text)).toMatchObject({ reason });
+  });
+
+  it.each([
+    ['BEGIN; UPDATE t SET a = 1 WHERE id = 1; COMMIT', /^leave it out: the agent begins/],
+    ['SET work_mem = 1; SELECT 1', /^these may be set: statement_timeout, lock_timeout, .*extra_float_digits$/],
+    ["SET statement_timeout = '1h'; SELECT 1", null],
+    ['\\d t', /backslash is for psql or mysql only/],
+    ['SELECT 1 \\gx', /backslash is for psql or mysql only/],
+    ['SELECT * FROM t WHERE id = $1', /^write the value in place of \$1$/],
+    ['UPDATE t SET a = $2 WHERE id = $1', /^write the value in place of \$1$/],
+  ])('tells what to do instead of %s', async (text, hint) => {
+    expect(await classify(text)).toMatchObject({ verdict: 'refused', hint: hint && expect.stringMatching(hint) });
+  });
+
+  it('takes a parameter where it needs no value', async () => {
+    expect(await classify('EXPLAIN (GENERIC_PLAN) SELECT * FROM t WHERE id = $1')).toMatchObject({ verdict: 'accepted' });
   });
 
   it('counts statements before it looks at them (SQ-13)', async () => {
@@ -173,7 +196,7 @@ describe('unknown dialect (SQ-2)', () => {
     expect(await classify(text, null)).toMatchObject({ verdict: 'refused', reason: expect.stringContaining('dialect') });
   });
 
-  it.each(["SELECT '#' -- # it's\n", 'SELECT 1 --', 'SELECT $1', "SELECT '--x', '/*+', '`'", '/* # ` */ SELECT 1 -- x\r\n'])(
+  it.each(["SELECT '#' -- # it's\n", 'SELECT 1 --', 'EXPLAIN SELECT $1', "SELECT '--x', '/*+', '`'", '/* # ` */ SELECT 1 -- x\r\n'])(
     'accepts %j',
     async (text) => {
       expect(await classify(text, null)).toMatchObject({ verdict: 'accepted', read: true });

@@ -168,6 +168,26 @@ describe('refusals on MySQL (SQ-73)', () => {
   });
 
   it.each([
+    ['BEGIN; UPDATE t SET a = 1 WHERE id = 1; COMMIT', /^leave it out: the agent begins/],
+    ['SET max_execution_time = 1; SELECT 1', /^these may be set: time_zone, sql_mode, .*lock_wait_timeout$/],
+    ["SET sql_mode = 'ANSI'; SELECT 1", null],
+    ['SELECT 1\\G', /backslash is for psql or mysql only/],
+    ['DELIMITER //', /^DELIMITER is for the mysql client only/],
+    ['SELECT * FROM t WHERE id = ?', /^write the value in place of the \?$/],
+    ['CREATE OR REPLACE TABLE t (a int)', /^use a migration$/],
+    ['ALTER TABLE t DROP PARTITION p', /^use a migration$/],
+    ["CREATE TABLE t (a int) DATA DIRECTORY '/x'", null],
+  ])('tells what to do instead of %s', async (text, hint) => {
+    expect(await classify(text)).toMatchObject({ verdict: 'refused', hint: hint && expect.stringMatching(hint) });
+  });
+
+  it('names the clause that it does not take', async () => {
+    expect(await classify('ALTER TABLE t REORGANIZE PARTITION p INTO (PARTITION q VALUES LESS THAN (5))')).toMatchObject({
+      reason: 'not understood: ALTER TABLE with REORGANIZE PARTITION',
+    });
+  });
+
+  it.each([
     'SELECT 1e5union SELECT 2',
     'SELECT 1.union SELECT 2',
     'SELECT 1..2',

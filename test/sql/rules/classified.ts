@@ -18,7 +18,7 @@ export const classify = (text: string): Promise<Verdict> =>
 export async function said(text: string): Promise<string> {
   const verdict = await classify(text);
   if (verdict.verdict === 'empty') return 'empty';
-  if (verdict.verdict === 'refused') return `${verdict.reason.split(':')[0]}${verdict.hint === null ? '' : ' (M)'}`;
+  if (verdict.verdict === 'refused') return `${verdict.reason.split(':')[0]}${verdict.hint === 'use a migration' ? ' (M)' : ''}`;
   return [...new Set(verdict.statements.map((each) => each.class))].join(' ');
 }
 
