@@ -49,8 +49,12 @@ async function runOnce<S extends Session>(
     return { outcome, connectivity: false, released: session.release() };
   }
   const { outcome, error } = await work(session);
-  return { outcome, connectivity: errors.isConnectivityError(error), released: session.release() };
+  return { outcome, connectivity: isAway(error, session, errors), released: session.release() };
 }
+
+/** A statement can fail with any error of a connection, its own or a made one (AP-15); a database that is away leaves no session. */
+const isAway = (error: unknown, { lost }: Session, errors: ErrorReader): boolean =>
+  errors.isConnectivityError(error) && (lost || error instanceof ConnectFailure);
 
 /**
  * Plans a statement on a pooled session (AP-60); `plan` returns the server's JSON text, or why the statement is not planned. The
@@ -79,7 +83,7 @@ export async function explainInPool<S extends Session>(
     );
     return { explained, hidden: null, connectivity: false };
   } catch (error) {
-    return failed(errors.errorText(error), errors.isConnectivityError(error));
+    return failed(errors.errorText(error), isAway(error, used, errors));
   } finally {
     void session.release();
   }

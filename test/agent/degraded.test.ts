@@ -87,6 +87,25 @@ describe('one database of several is away', () => {
     expect(one.lines.join()).not.toContain('degraded');
   });
 
+  it('is not degraded by a statement that fails with an error of a connection while its session goes on (AP-15)', async () => {
+    const one = start();
+    await untilScopes('shop', 'reports');
+    const owner = new pg.Client({ connectionString: databases[0]!.adminUrl });
+    await owner.connect();
+    for (const code of ['08001', '08006', '08P01', '57P01']) {
+      await owner.query(
+        `create or replace function away() returns int language plpgsql as $$ begin raise sqlstate '${code}'; end $$`,
+      );
+      for (const operation of ['execute_select', 'execute_dml', 'execute_select', 'execute_dml']) {
+        const detail = operation === 'execute_select' ? 'select away()' : 'select away() for update';
+        expect(await gateway.offer({ detail, operation }).result).toMatchObject({ success: false, outcome: 'rolled_back' });
+      }
+    }
+    await owner.end();
+    expect(await read('shop').result).toMatchObject({ success: true });
+    expect(one.lines.join()).not.toContain('degraded');
+  });
+
   it('jobs of a database that hangs delay none of another one (AP-I9)', async () => {
     start('max_concurrent_tasks = 4', 60_000);
     await untilScopes('shop', 'reports');

@@ -30,9 +30,11 @@ export function asServerError(error: unknown): ServerError | null {
 
 function isConnectivityError(error: unknown): boolean {
   if (error instanceof ConnectionLost || error instanceof ConnectFailure) return true;
-  const server = asServerError(error);
-  return server !== null && (server.code.startsWith('08') || ['57P01', '57P02', '57P03'].includes(server.code));
+  return asServerError(error)?.code.startsWith('08') === true || isEnding(error);
 }
+
+/** The server ends the session or itself. */
+const isEnding = (error: unknown) => /^57P0[1-3]$/.test(asServerError(error)?.code ?? '');
 
 /** Why connecting failed, without host, user or address. */
 export function connectFailure(error: unknown): ConnectFailure {
@@ -65,7 +67,8 @@ const isInterrupt = (error: unknown) => asServerError(error)?.code === '57014';
 export const postgresErrors: ErrorReader = {
   errorText: (error) => faultText(error, serverText),
   reason: (error) => faultReason(error, serverText),
-  isServerError: (error) => asServerError(error) !== null && !isConnectivityError(error),
+  // Class 08 is of a connection that the statement wanted, such as that of a foreign table.
+  isServerError: (error) => asServerError(error) !== null && !isEnding(error),
   isConnectivityError,
   isInterrupt,
   // A timeout has the same code as a cancel; it can only be a timeout once that time has passed.
