@@ -19,9 +19,7 @@ export function classifyStatement(parsed: ParsedStatement, text: string, limits:
   const inner = tag === 'ExplainStmt' ? taggedOf(body.query) : { tag, body };
   const found = findIn(inner.tag, inner.body);
   if (found.stranger !== null) return refuseFor('not understood', `${wordsOfTag(found.stranger)} inside a statement`);
-  // EXPLAIN (GENERIC_PLAN) needs none.
-  if (found.parameter && tag !== 'ExplainStmt')
-    return refuseFor('not understood', 'a parameter without a value', 'write the value in place of $1');
+  if (found.parameter) return refuseFor('not understood', 'a parameter without a value', 'write the value in place of $1');
   const kind = form.kind === 'query' && found.intoTable ? 'ddl' : form.kind;
   const statementClass = classOf(form, found);
   return {

@@ -126,13 +126,10 @@ describe('refusals', () => {
     ['\\d t', /backslash is for psql or mysql only/],
     ['SELECT 1 \\gx', /backslash is for psql or mysql only/],
     ['SELECT * FROM t WHERE id = $1', /^write the value in place of \$1$/],
+    ['EXPLAIN (GENERIC_PLAN) SELECT * FROM t WHERE id = $1', /^write the value in place of \$1$/],
     ['UPDATE t SET a = $2 WHERE id = $1', /^write the value in place of \$1$/],
   ])('tells what to do instead of %s', async (text, hint) => {
     expect(await classify(text)).toMatchObject({ verdict: 'refused', hint: hint && expect.stringMatching(hint) });
-  });
-
-  it('takes a parameter where it needs no value', async () => {
-    expect(await classify('EXPLAIN (GENERIC_PLAN) SELECT * FROM t WHERE id = $1')).toMatchObject({ verdict: 'accepted' });
   });
 
   it('counts statements before it looks at them (SQ-13)', async () => {
@@ -196,10 +193,13 @@ describe('unknown dialect (SQ-2)', () => {
     expect(await classify(text, null)).toMatchObject({ verdict: 'refused', reason: expect.stringContaining('dialect') });
   });
 
-  it.each(["SELECT '#' -- # it's\n", 'SELECT 1 --', 'EXPLAIN SELECT $1', "SELECT '--x', '/*+', '`'", '/* # ` */ SELECT 1 -- x\r\n'])(
-    'accepts %j',
-    async (text) => {
-      expect(await classify(text, null)).toMatchObject({ verdict: 'accepted', read: true });
-    },
-  );
+  it.each([
+    "SELECT '#' -- # it's\n",
+    'SELECT 1 --',
+    'SELECT a$1 FROM t',
+    "SELECT '--x', '/*+', '`'",
+    '/* # ` */ SELECT 1 -- x\r\n',
+  ])('accepts %j', async (text) => {
+    expect(await classify(text, null)).toMatchObject({ verdict: 'accepted', read: true });
+  });
 });
