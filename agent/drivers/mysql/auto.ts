@@ -91,14 +91,15 @@ function whatStays(running: ClassifiedStatement | null, kept: boolean, done: num
 }
 
 /**
- * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, MariaDB drops the objects of a
- * list or a database and changes accounts one by one, and drops what OR REPLACE replaces before it makes the new one.
+ * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, MariaDB drops and analyses the
+ * objects of a list or a database and changes accounts one by one, and drops what OR REPLACE replaces before it makes the new one.
  */
 export function canEndHalfDone(text: string): boolean {
   const lexed = lexMysql(text);
   const all = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
   const words = all[0] === 'SET' && all[1] === 'STATEMENT' ? all.slice(all.indexOf('FOR') + 1) : all;
   if (words[0] === 'DROP') return words.includes(',') || wholes.has(words[1] ?? '');
+  if (words[0] === 'ANALYZE' || words[0] === 'OPTIMIZE') return words.includes(',');
   return (
     words[0] === 'CALL' ||
     changesAccounts(words) ||

@@ -9,6 +9,7 @@ import { canEndHalfDone } from './auto.js';
 import { sendCommit } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
+import { runToEnd } from './told-failure.js';
 
 /** Runs a migration's statements one by one, each with its own commit, then writes its version row (MI-39). */
 export async function runMigrationOneByOne(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
@@ -48,7 +49,7 @@ async function runAndCommit(attempt: MysqlAttempt, { text, rowsOnly }: Migration
   const { session, run } = attempt;
   progress.begunAt = performance.now();
   if (rowsOnly) await session.run('start transaction read write');
-  await interruptible(attempt, () => session.run(text));
+  await interruptible(attempt, () => runToEnd(session, text));
   if (/^set\b/i.test(text)) await session.keepReading();
   if (!rowsOnly) return;
   // KILL ends GET_LOCK and SLEEP without an error.

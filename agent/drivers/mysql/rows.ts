@@ -6,6 +6,7 @@ import { rowSink } from '../values.js';
 import type { MysqlRead } from './engine.js';
 import { mysqlErrors } from './errors.js';
 import type { MysqlSession } from './session.js';
+import { runToEnd } from './told-failure.js';
 import { describeMysqlColumns } from './values.js';
 
 /** Bytes of excess rows to discard before ending the statement: cheaper than a second connection. */
@@ -67,6 +68,6 @@ export async function runMysqlStatement(
   const withRows = statement.producesRows && statement === run.statements.at(-1);
   const { affected, json } = withRows
     ? await runForMysqlRows(session, statement.text, run)
-    : { ...(await session.run(statement.text)), json: null };
+    : { ...(await runToEnd(session, statement.text)), json: null };
   return { affected: statement.countsRows ? affected : 0, json };
 }

@@ -46,6 +46,14 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     expect(await markers(job.requestId)).toEqual([[1, 'tx', 'done', 3]]);
   });
 
+  it.each(['analyze table nope', 'OPTIMIZE TABLES nope'])('C8: fails as the server tells in a row: %s', async (text) => {
+    const failed = await run(text);
+    expect(failed).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(failed.error_message).toMatch(/^driver error: query failed: Table '.*nope' doesn't exist/);
+    expect(await run(text.replace('nope', 'parts'))).toMatchObject({ success: true, outcome: 'committed' });
+    expect(await run(`${text}, parts`)).toMatchObject({ success: false, outcome: 'partial' });
+  });
+
   it('AP-36: answers the rows of a RETURNING clause beside the count, within the limits', async () => {
     const result = await run('insert into parts values (5, 1), (6, 2) returning id, qty', { maxRows: 1 });
     expect(result).toMatchObject({ rows_affected: 2, truncated: true });

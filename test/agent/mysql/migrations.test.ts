@@ -217,6 +217,15 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     }
   });
 
+  it('C8: a statement that fails in a row of its answer, not by an error, is no success', async () => {
+    for (const verb of ['analyze', 'optimize', 'check', 'repair']) {
+      const failed = await bench.up([{ version: 'v1', up: `${verb} table nowhere` }]);
+      expect(failed).toMatchObject({ success: false, outcome: 'rolled_back' });
+      expect(failed.error_message).toContain("nowhere' doesn't exist");
+      expect(await bench.versions()).toEqual([]);
+    }
+  });
+
   it('MI-40: a version row that cannot be written is told, with the way to set it right', async () => {
     const files = [{ version: 'v1', up: "create table t1 (id int); insert into schema_migrations values ('v1')" }];
     const failed = await bench.up(files);
