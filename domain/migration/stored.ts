@@ -1,4 +1,5 @@
 import type { Operation } from '../policies.js';
+import type { Dialect } from '../statement.js';
 import type { Migration, MigrationBundle } from './detail.js';
 
 type StoredMigration = Omit<Migration, 'transactional'> & { transactional?: boolean };
@@ -25,3 +26,8 @@ export function storedBundle(detail: string): Pick<MigrationBundle, 'migrations'
 /** Whether a stored request may apply or revert only so many migrations over all its attempts (MI-I6). A text that somebody has changed is not judged here. */
 export const hasCap = ({ operation, detail }: { operation: Operation; detail: string }): boolean =>
   operation === 'migrate_down' || (operation === 'migrate_up' && (storedBundle(detail)?.maxCount ?? null) !== null);
+
+/** Whether a failed run may have left one of its migrations applied in part: where a migration is no transaction (MI-38, MI-39). */
+export const mayStayHalfDone = (request: { operation: Operation; dialect: Dialect | null; detail: string }): boolean =>
+  (request.operation === 'migrate_up' || request.operation === 'migrate_down') &&
+  (request.dialect === 'mysql' || storedBundle(request.detail)?.migrations.some(({ transactional }) => !transactional) === true);

@@ -1,6 +1,7 @@
 import { systemActor } from '../audit/draft.js';
 import type { Caller } from '../caller.js';
 import { type GatewayError, type Reason, refusal } from '../errors.js';
+import { mayStayHalfDone } from '../migration/stored.js';
 import { stepProgress } from './approval.js';
 import type { DispatchFacts } from './moves.js';
 import { notOpen } from './refused.js';
@@ -31,6 +32,16 @@ export const shownOther = (
     : conflict('content_changed', 'the request is not the one that was shown', lookAgain);
 
 export const lookAgain = 'look at it again before you decide';
+
+/** C14: a part of it is applied and stays, and another attempt would begin with that part again. */
+export function partlyApplied(request: StoredRequest): GatewayError | null {
+  const attempt = request.attempts.find(({ outcome }) => outcome === 'partial');
+  if (attempt === undefined || !(request.operation === 'execute_dml' || mayStayHalfDone(request))) return null;
+  return conflict('partly_applied', 'a part of this request is applied', checkDatabase(attempt.fence));
+}
+
+export const checkDatabase = (fence: number) =>
+  `the outcome of attempt ${fence} cannot be proven; check the database and create a new request`;
 
 type Unfit = 'digest' | BrokenPart | 'steps';
 

@@ -1,6 +1,6 @@
 import type { AuditDraft } from '../audit/draft.js';
 import { forbidden, type GatewayError, outOfScope, refusal } from '../errors.js';
-import { conflict, integrityFailed, reached, unfitToRun } from './guards.js';
+import { conflict, integrityFailed, partlyApplied, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
 import { type Execution, type Instant, isMutating, type StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
@@ -34,7 +34,9 @@ function notClaimable(request: StoredRequest, { agent, facts }: Claim, now: Inst
   if (!facts.ownerActive) return conflict('requester_not_active', 'the requester is not active');
   if (request.status !== 'dispatched') return conflict('wrong_status', `request is ${request.status}`);
   if (reached(now, request.dispatchDeadline)) return conflict('dispatch_timed_out', 'the dispatch has timed out');
-  return facts.pairUnchanged ? null : conflict('pair_changed', 'the database and environment are not registered as they were');
+  if (!facts.pairUnchanged) return conflict('pair_changed', 'the database and environment are not registered as they were');
+  // An earlier attempt may have reported it since the dispatch (AG-44).
+  return partlyApplied(request);
 }
 
 /** AG-33 to AG-35, HD-25: what this agent cannot do, and whether its turn has come. */

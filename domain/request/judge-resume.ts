@@ -1,7 +1,7 @@
 import { type GatewayError, refusal } from '../errors.js';
 import { hasCap } from '../migration/stored.js';
 import { can } from '../permissions.js';
-import { commonRefusal, conflict, integrityFailed, reached, unfitToRun } from './guards.js';
+import { checkDatabase, commonRefusal, conflict, integrityFailed, partlyApplied, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
 import { notPermitted } from './refused.js';
 import { isOwner } from './relation.js';
@@ -93,17 +93,15 @@ function usedUp(request: StoredRequest, { policy }: Pick<Resume, 'policy'>): Gat
     const often = policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`;
     return conflict('executions_used_up', `this request has run ${often}, the most its policy allows`, 'create a new request');
   }
+  const partly = partlyApplied(request);
+  if (partly !== null) return partly;
   if (request.attempts.some(hasApplied) && hasCap(request))
     return conflict(
       'partly_applied',
       'this request has run migrations already, and its max_count counts over all its attempts',
       'create a new request',
     );
-  if (request.status !== 'failed') return null;
-  if (request.operation === 'execute_dml' && request.execution?.outcome === 'partial') {
-    return conflict('partly_applied', 'a part of this request is applied', checkDatabase(request.execution.fence));
-  }
-  return policy.retryOnFailure
+  return request.status !== 'failed' || policy.retryOnFailure
     ? null
     : conflict('not_retried', 'the execution policy does not retry failed requests', 'create a new request');
 }
@@ -115,9 +113,6 @@ function unproven(request: StoredRequest): GatewayError | null {
     ? null
     : conflict('outcome_unknown', 'the outcome of an earlier attempt is unknown', checkDatabase(attempt.fence));
 }
-
-const checkDatabase = (fence: number) =>
-  `the outcome of attempt ${fence} cannot be proven; check the database and create a new request`;
 
 /** RQ-86, except the digest. */
 function changedOutside({ facts }: Resume): GatewayError | null {

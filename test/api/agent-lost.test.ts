@@ -342,6 +342,16 @@ describe('attempts whose outcome nobody knows (AG-56 to AG-60)', () => {
     expect([...coded(answer), answer.body.hint]).toEqual([...conflict, expect.stringContaining('attempt 1')]);
   });
 
+  it('a write of which a lost attempt reports a part after the next dispatch is not begun again, nor resumed (AG-44, C14)', async () => {
+    const { id, executionId } = await started();
+    await lose(id);
+    expect((await calls.resume(id)).status).toBe(200);
+    expect(coded(await agent.submit(executionId, { success: false, outcome: 'partial' }))).toEqual(gone);
+    expect(coded(await agent.claim(id))).toEqual(conflict);
+    await calls.fireClock(id, 'dispatch');
+    expect((await calls.resume(id)).body.hint).toContain('attempt 1');
+  });
+
   it('a lost read may always be resumed, goes to any agent and names no fences', async () => {
     const basic = await calls.known(basicBody);
     const { id } = await started('select 1', basic);

@@ -10,11 +10,11 @@ import {
   gone,
   invalid,
   isGiven,
+  isPartlyApplied,
   matching,
   mayEnd,
   mayRead,
   maySee,
-  newestRun,
   prove,
   provenRun,
   type Request,
@@ -120,12 +120,12 @@ const isCancellable = ({ status }: Request) => ['pending', 'approved', 'dispatch
 /** RQ-80 to RQ-86. */
 export function resume(request: Request, who: Person, world: World): Expected {
   if (!mayEnd(who, request)) return forbidden;
-  const { status, runs, mutating, reached } = request;
+  const { status, runs, reached } = request;
   if (!['approved', 'executed', 'failed', 'execution_lost'].includes(status)) return conflict;
   if (reached.window) return gone;
   const { maxExecutions, retries } = rulesOf(request);
   if (runs.filter((run) => run.status !== 'running' && !run.lost).length >= maxExecutions) return conflict;
-  if (status === 'failed' && (!retries || (mutating && newestRun(request)!.outcome === 'partial'))) return conflict;
+  if (isPartlyApplied(request) || (status === 'failed' && !retries)) return conflict;
   if (runs.some((run) => run.unresolved && !run.marker)) return conflict;
   if (world.suspended.has(request.owner)) return conflict;
   Object.assign(request, { status: 'dispatched', fence: request.fence + 1, cancelledBy: null });

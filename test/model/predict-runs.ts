@@ -6,6 +6,7 @@ import {
   type Expected,
   forbidden,
   invalid,
+  isPartlyApplied,
   newestRun,
   notFound,
   prove,
@@ -41,7 +42,7 @@ export function claim(request: Request | undefined, { agent, again }: Of<'claim'
   const newest = newestRun(request);
   if (again && newest?.agent === agent && newest.status === 'running') return answer(200, claimed(request, newest));
   if (request.status !== 'dispatched' || request.reached.dispatch || world.suspended.has(request.owner)) return conflict;
-  if (!mayFollow(agent, request)) return conflict;
+  if (!mayFollow(agent, request) || isPartlyApplied(request)) return conflict;
   const run: Run = {
     name: `${request.name}e${request.fence}`,
     agent,

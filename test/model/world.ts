@@ -59,6 +59,9 @@ export const gone: Expected = { status: 410, code: 'request.gone' };
 export const rulesOf = ({ environment }: Request) => environments[environment]!;
 export const newestRun = ({ runs }: Request): Run | undefined => runs.at(-1);
 
+/** C14: a part of the write is applied and stays. */
+export const isPartlyApplied = ({ runs, mutating }: Request) => mutating && runs.some(({ outcome }) => outcome === 'partial');
+
 /** The run whose result is the request's. */
 export const answeringRun = ({ status, runs }: Request): Run | undefined =>
   (status === 'executed' ? runs.findLast((run) => run.status === 'completed') : undefined) ?? runs.at(-1);

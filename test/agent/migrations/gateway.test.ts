@@ -142,6 +142,22 @@ describe('migrations behind a real gateway', () => {
     expect(await appliedVersions(target)).toEqual(['v1', 'v2', 'v3', 'v4']);
   }, 60_000);
 
+  it('C14, RQ-84: a file of which a part is applied and stays is not begun again by a resume', async () => {
+    await startAgent();
+    const half = `do $$ begin insert into t1 values (1); commit; raise exception 'no'; end $$`;
+    const files: MigrationFile[] = [
+      { version: 'v1', up: 'create table t1 (id int)' },
+      { version: 'v2', up: half, transactional: false },
+    ];
+    const id = await create(bundleOf('up', files));
+    await until(id, /executed|failed/);
+    expect(await contentOf(id)).toMatchObject({ applied_before_failure: ['v1'], failed_version: 'v2' });
+    const resumed = await calls.act(dana, id, 'resume');
+    await until(id, /executed|failed/);
+    expect((await target.query('select count(*)::int as rows from t1')).rows).toEqual([{ rows: 1 }]);
+    expect(resumed).toMatchObject({ status: 409, body: { error: 'a part of this request is applied' } });
+  }, 60_000);
+
   it('MI-34, MI-I9: a cancel of what runs is confirmed, and leaves nothing', async () => {
     await startAgent();
     const id = await create(bundleOf('up', [{ version: 'v8', up: 'create table t8 (id int); select pg_sleep(30)' }]));

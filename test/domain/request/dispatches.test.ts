@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OPERATIONS, type Operation } from '../../../domain/policies.js';
 import { judge } from '../../../domain/request/judge.js';
-import { type Execution, isMutating, type Outcome } from '../../../domain/request/types.js';
+import { type Execution, isMutating, type Outcome, type StoredRequest } from '../../../domain/request/types.js';
 import { user } from '../../support/callers.js';
 import { now, requestIn, storedRequest, unresolvedAttempt } from '../../support/stored-request.js';
 import { approve, ask, claim, facts, resume, tampered } from './moves.js';
@@ -35,7 +35,7 @@ describe('a resume', () => {
   it('repeats a failed request by policy, and never a change of which a part is applied (RQ-84)', () => {
     const never = { policy: { maxExecutions: 9, retryOnFailure: false } };
     const failed = requestIn('failed', { operation: 'execute_dml' });
-    const partial = { ...failed, execution: { ...failed.execution!, outcome: 'partial' as const, fence: 3 } };
+    const partial = { ...failed, attempts: [{ ...failed.execution!, outcome: 'partial' as const, fence: 3 }] };
     expect([
       ask(failed, resume(alice)),
       ask(failed, resume(alice, never)),
@@ -44,7 +44,29 @@ describe('a resume', () => {
     expect(judge(partial, resume(alice, never), now).refusal?.hint).toBe(
       'the outcome of attempt 3 cannot be proven; check the database and create a new request',
     );
-    expect(ask({ ...partial, operation: 'migrate_up' }, resume(alice))).toBe('dispatched');
+    const of = (dialect: 'postgresql' | 'mysql', transactional?: boolean): StoredRequest => {
+      const detail = JSON.stringify({ migrations: [{ version: '1', sql: 'select 1', transactional }] });
+      return { ...partial, operation: 'migrate_up', dialect, detail };
+    };
+    // Only whole migrations stay of the first two.
+    expect(
+      [of('postgresql'), of('postgresql', true), of('postgresql', false), of('mysql')].map((one) => ask(one, resume(alice))),
+    ).toEqual(['dispatched', 'dispatched', '409', '409']);
+  });
+
+  it('nor a claim begins again what an earlier attempt has reported as partial since the dispatch (C14, AG-44)', () => {
+    const lost = { ...requestIn('execution_lost').execution!, outcome: 'partial' as const, marker: 'required' as const };
+    const over = { operation: 'execute_dml' as const, fence: 2, unresolved: [unresolvedAttempt(1, true)] };
+    const late = (status: 'approved' | 'dispatched', outcome: Outcome) =>
+      requestIn(status, { ...over, attempts: [{ ...lost, mutating: true, unresolved: true, outcome }] });
+    expect([ask(late('approved', 'partial'), resume(alice)), ask(late('dispatched', 'partial'), claim())]).toEqual([
+      '409',
+      '409',
+    ]);
+    expect([ask(late('approved', 'unknown'), resume(alice)), ask(late('dispatched', 'unknown'), claim())]).toEqual([
+      'dispatched',
+      'running',
+    ]);
   });
 
   it.each([

@@ -128,7 +128,7 @@ describe('of two checks that fail the earlier one answers', () => {
       { rule: 'RQ-83', fails: policy1({ maxExecutions: 1 }), code: 'request.conflict', text: 'has run once' },
       {
         rule: 'RQ-84 partial',
-        fails: change({ execution: { ...failed.execution!, outcome: 'partial' } }),
+        fails: change({ attempts: [{ ...failed.execution!, outcome: 'partial' }] }),
         code: 'request.conflict',
         text: 'check the database',
       },
