@@ -13,7 +13,7 @@ const longestSyncSecs = 60;
 export async function mayBeReverted(db: Queryable, { database, environment }: Pair, snapshotAt: number): Promise<boolean> {
   const [row] = await db.query<{ found: boolean }>(
     `select exists (select from requests where database = $1 and environment = $2 and fence > 0
-       and (operation in ('migrate_down', 'migrate_repair') or operation = 'execute_dml' and detail ilike '%schema\\_migrations%')
+       and (operation in ('migrate_down', 'migrate_repair') or operation = 'execute_dml' and strpos(lower(detail collate "C"), 'schema_migrations') > 0)
        and (status in ('dispatched', 'running', 'execution_lost') or updated_at >= $3::timestamptz - interval '${longestSyncSecs} seconds')) as found`,
     [database, environment, at(snapshotAt)],
   );
