@@ -62,6 +62,10 @@ export const isName = (text: string) => namePattern.test(text);
 export const userIdPattern = /^[A-Za-z0-9._@-]{1,128}$/;
 export const isUserId = (text: string) => userIdPattern.test(text);
 
+/** By these ids the audit log names the gateway itself, and whoever proved nothing. No account may have them. */
+const notAccounts: ReadonlySet<string> = new Set(['system', 'anonymous']);
+export const isReservedId = (id: string) => notAccounts.has(id);
+
 /** IM-50. */
 export const roleNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 export const isRoleName = (text: string) => roleNamePattern.test(text);

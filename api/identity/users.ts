@@ -7,9 +7,10 @@ import { insertToken } from '../../db/tokens.js';
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
-import { notFound, refusal } from '../../domain/errors.js';
+import { invalid, notFound, refusal } from '../../domain/errors.js';
 import { grantBy } from '../../domain/four-eyes.js';
 import { roleNamesOf } from '../../domain/role-names.js';
+import { isReservedId } from '../../domain/selectors.js';
 import type { Generation, Services } from '../context.js';
 import { tokenCreated, userCreated } from './events.js';
 import { keepKnownGroups, refuseAboveLimit, requireGrantable, requireKnown, requireKnownGroups, resolve } from './granting.js';
@@ -42,6 +43,7 @@ export interface PlannedUser extends NewUser {
 
 /** The new user with the initial token, if all roles and groups are known and the caller may grant them (IM-53). */
 export function plannedUser({ caller, generation }: Acting, user: NewUser): PlannedUser {
+  if (isReservedId(user.id)) throw invalid(`${user.id} is no id for a user: the audit log calls others so`, 'body.id');
   const roles = [...new Set(user.roles)];
   const groups = [...new Set(user.groups)].sort();
   requireKnown(generation, 'roles', roles);

@@ -1,5 +1,5 @@
 import { latestInstant } from '../instant.js';
-import { isGroupName, isUserId } from '../selectors.js';
+import { isGroupName, isReservedId, isUserId } from '../selectors.js';
 
 /** `[auth.oidc]` as far as claims are checked by it. */
 export interface ClaimRules {
@@ -40,7 +40,7 @@ export function checkClaims(claims: Claims, rules: ClaimRules, now: number): Log
   if (!isTime(exp) || now > exp * 1000 + toleranceMs) return 'expired';
   if (nbf !== undefined && (!isTime(nbf) || now < nbf * 1000 - toleranceMs)) return 'not_yet_valid';
   const subject = claimAt(claims, rules.subjectClaim);
-  if (typeof sub !== 'string' || typeof subject !== 'string' || !isUserId(subject)) return 'subject';
+  if (typeof sub !== 'string' || typeof subject !== 'string' || !isUserId(subject) || isReservedId(subject)) return 'subject';
   // An address that nobody has checked could be anybody's.
   if (rules.subjectClaim === 'email' && !isVerified(claims.email_verified)) return 'subject';
   return {

@@ -46,6 +46,8 @@ describe('creating users (IM-62)', () => {
     ['an empty id', { id: '' }, 'body.id'],
     ['129 characters', { id: 'a'.repeat(129) }, 'body.id'],
     ['other characters', { id: 'a b' }, 'body.id'],
+    ['what the audit log calls the gateway', { id: 'system' }, 'body.id'],
+    ['what it calls strangers', { id: 'anonymous' }, 'body.id'],
     ['an unknown role', { id: 'x', roles: ['requester', 'none'] }, 'body.roles[1]'],
     ['the role of agents', { id: 'x', roles: ['agent-default'] }, 'body.roles[0]'],
     ['an unknown group', { id: 'x', groups: ['none'] }, 'body.groups'],

@@ -62,6 +62,11 @@ describe('claims (IM-31)', () => {
     expect(judged({ email_verified: 'false' })).toMatchObject({ subject: 'mira' });
   });
 
+  it('make nobody the gateway itself or a stranger, as the audit log calls them (IM-60)', () => {
+    for (const sub of ['system', 'anonymous']) expect(judged({ sub })).toBe('subject');
+    expect(judged({ sub: 'System' })).toMatchObject({ subject: 'System' });
+  });
+
   it('are found by their own name before a path, and never in what every object has', () => {
     expect(claimAt({ 'a.b': 1, a: { b: 2 } }, 'a.b')).toBe(1);
     expect(claimAt({ a: { b: 2 } }, 'a.b')).toBe(2);
