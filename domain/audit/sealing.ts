@@ -45,8 +45,8 @@ export function sealRun<Event extends AuditEvent>(from: ChainEnd, events: readon
 export function checkpointDueInMs({ seq, checkpointSeq, checkpointAt }: ChainEnd, now: string): number {
   if (seq === checkpointSeq) return Number.POSITIVE_INFINITY;
   const since = Date.parse(now) - Date.parse(checkpointAt ?? now);
-  // An instant that nobody can read is long past.
-  return Number.isNaN(since) ? 0 : checkpointMs - since;
+  // An instant that nobody can read is long past, and so is one further ahead than any pause: the clock was set back since.
+  return Number.isNaN(since) || since < -checkpointMs ? 0 : checkpointMs - since;
 }
 
 function append<Event extends AuditEvent>(run: SealedRun<AuditEvent>, event: Event, { hash }: Sealer): Event & SealedEvent {

@@ -45,6 +45,14 @@ describe('sealing a run of events', () => {
     expect(sealRun(end, [], sealer(instant(from + 99 * 3_600_000))).checkpoints).toEqual([]);
   });
 
+  it('adds one at once when the clock has gone back far, and no more until the next is due (AU-41)', () => {
+    const ahead = sealRun(start, [unsealed(A.event)], sealer(instant(from + 99 * 3_600_000)));
+    expect(ahead.checkpoints).toHaveLength(1);
+    const back = sealRun(ahead.end, [unsealed(B.event)], sealer(instant(from)));
+    expect(back.checkpoints).toHaveLength(1);
+    expect(sealRun(back.end, [unsealed(B.event)], sealer(instant(from + 1000))).checkpoints).toEqual([]);
+  });
+
   it('keeps every checkpoint valid, in low traffic, in bursts and in any mix of both (AU-I5)', () => {
     const batch = fc.record({ size: fc.oneof(fc.nat(3), fc.nat(260)), pauseMs: fc.oneof(fc.nat(5000), fc.nat(8_000_000)) });
     fc.assert(
