@@ -27,6 +27,7 @@ export async function verifyAudit(context: Context, _: readonly string[], option
   const { readJson } = await import('../../lib/json/read.js');
   const answer = readJson(text);
   if (answer.get('valid')?.text !== 'true') throw broken(context.what, answer, text);
+  warnOfUnsealed(context, answer);
   return {
     data: text,
     human: () => soundText(answer),
@@ -44,6 +45,15 @@ async function treeOf(context: Context, file: string): Promise<{ size: string; r
   const [, size, root] = /^[^\n]+\n([1-9]\d{0,14})\n([A-Za-z0-9+/]{43}=)\n/.exec(anchor?.note ?? '') ?? [];
   if (size === undefined || root === undefined) throw failure('usage', `${context.what}: ${file} is not a checkpoint`);
   return { size, root };
+}
+
+/** An event waits for its seal for a second. Until then, whoever can write the database can change it, and the log is valid all the same. */
+const unsealedMs = 60_000;
+
+function warnOfUnsealed({ output }: Context, answer: JsonText): void {
+  const oldest = answer.get('oldest_unsealed_at')?.string() ?? null;
+  if (oldest === null || Date.now() - Date.parse(oldest) < unsealedMs) return;
+  output.warn(`events wait for their seal since ${oldest}, and nothing protects them yet: see the logs of the workers`);
 }
 
 async function askServer(context: Context, query: Record<string, string | number | undefined>): Promise<string> {

@@ -91,6 +91,18 @@ describe('svc audit verify (CL-32)', () => {
     expect(await alone('audit', 'verify', '--checkpoint', 'kept', '--file', 'kept')).toMatchObject({ code: 2 });
   });
 
+  it('warns when events have waited long for their seal', async () => {
+    await sealAll(api);
+    expect((await svc('audit', 'verify')).stderr).not.toContain('warning');
+    // An export is an event too.
+    await svc('audit', 'export', '--user', 'nobody');
+    expect((await svc('audit', 'verify')).stderr).not.toContain('warning');
+    await tamper(api, `update audit_events set created_at = '2020-01-01T00:00:00.000000Z' where seq is null`);
+    const result = await svc('audit', 'verify');
+    expect(result).toMatchObject({ code: 0 });
+    expect(result.stderr).toContain('events wait for their seal since 2020-01-01T00:00:00.000000Z');
+  });
+
   it('says what is wrong and where: exit 1, integrity_violation', async () => {
     const result = await svc('audit', 'verify', '--anchor', `2:${'f'.repeat(64)}`);
     expect(result).toMatchObject({ code: 1, stdout: '' });
