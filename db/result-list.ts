@@ -56,13 +56,13 @@ export async function listResults(
 ): Promise<ListedResult[]> {
   const related = pairs.filter(({ whole }) => !whole);
   const values = [JSON.stringify(pairs), callerId, limit];
-  for (const rows of walks) {
-    const perPair = Math.max(limit, Math.floor(rows / Math.max(1, related.length)));
+  const sizes = [...new Set(walks.map((rows) => Math.max(limit, Math.floor(rows / Math.max(1, related.length)))))];
+  for (const perPair of sizes) {
     if (related.length * perPair > mostWalked) break;
     const walked = await db.query<Walked>(walkedPage, [...values, perPair]);
     const { complete = false, mine = 0 } = walked[0] ?? {};
     if (complete) return walked.flatMap(({ complete: _, mine: __, ...row }) => (row.request_id === null ? [] : [row]));
-    if ((mine * walks[1]) / walks[0] < limit) break;
+    if ((mine * sizes.at(-1)!) / perPair < limit) break;
   }
   return db.query<ListedResult>(sharedPage, [...values, [...new Set(related.flatMap(({ selectors }) => selectors))]]);
 }
