@@ -6,6 +6,7 @@ import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
 import { mostAtOnce, purgeAuditEvents } from './purge-audit-events.js';
 import { inRounds } from './rounds.js';
+import { requireSameClock } from './same-clock.js';
 
 const everyMs = 3_600_000;
 const daySecs = 86_400;
@@ -26,6 +27,7 @@ export function createAuditPurge(options: {
     name: 'audit_purge',
     everyMs: options.everyMs ?? everyMs,
     async part() {
+      await requireSameClock(database);
       const outcome = await inBatches((most) =>
         database.transaction((tx) => purgeAuditEvents(tx, keys, auditTtlDays() * daySecs, most)),
       );

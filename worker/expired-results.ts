@@ -10,6 +10,7 @@ import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
 import { createRemovals } from './removals.js';
 import { inRounds } from './rounds.js';
+import { requireSameClock } from './same-clock.js';
 
 /** A quarter of the hour within which an expired object must be gone (RS-60). */
 const everyMs = 15 * 60_000;
@@ -30,6 +31,7 @@ export function createResultCleaner(options: {
     name: 'result cleaner',
     everyMs: options.everyMs ?? everyMs,
     async part() {
+      await requireSameClock(database);
       const policies = await policiesInForce(database);
       const pairs = (await listResultPairs(database)).map((pair) => ({
         ...pair,

@@ -5,6 +5,7 @@ import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
 import { createRemovals, type Removals } from './removals.js';
 import { inRounds } from './rounds.js';
+import { requireSameClock } from './same-clock.js';
 
 const everyMs = 6 * 3_600_000;
 /** A younger object's submission may still be running. Also exceeds any difference between the store's clock and ours. */
@@ -37,6 +38,7 @@ export function createOrphanCleaner(options: {
     name: 'orphan cleaner',
     everyMs: options.everyMs ?? everyMs,
     async part(goOn) {
+      await requireSameClock(database);
       let found: Found[] = [];
       const failures: unknown[] = [];
       const passedOver = new Set(removals.failed());

@@ -7,6 +7,7 @@ import { createBatchSize } from './batch-size.js';
 import type { Job } from './job.js';
 import { createRemovals } from './removals.js';
 import { inRounds } from './rounds.js';
+import { requireSameClock } from './same-clock.js';
 
 const everyMs = 3_600_000;
 /** Rows per transaction (operations.md section 9). */
@@ -31,6 +32,7 @@ export function createPurge(options: {
     name: 'purge',
     everyMs: options.everyMs ?? everyMs,
     async part() {
+      await requireSameClock(database);
       const days = requestTtlDays();
       const tokens = await purgeTokens(database, days, batch);
       const onboardings = await purgeOnboardings(database, days, batch);

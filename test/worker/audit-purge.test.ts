@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { verifyLog } from '../../api/audit/verify.js';
 import { verifySignature } from '../../crypto/ed25519.js';
 import type { Transaction } from '../../db/client.js';
@@ -233,4 +233,16 @@ it('the job takes fewer where the database has no time for many', async () => {
   }
   expect((await places())[0]).toBeGreaterThan(first!);
   expect(await verify()).toMatchObject({ valid: true });
+});
+
+it('the job purges nothing while the clocks of Postgres and the worker are far apart (OP-81)', async () => {
+  await fill(230);
+  const before = await places();
+  const log = createLog({ process: 'worker', version: '1.0.0', level: 'error', format: 'json', write: () => {} });
+  const job = createAuditPurge({ database: sealing.database, keys: sealing.keys, log, auditTtlDays: () => 0, everyMs: 1 });
+  const late = Date.now() - 2 * 3_600_000;
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(late);
+  await expect(job.once()).rejects.toThrow('nothing old is deleted');
+  clock.mockRestore();
+  expect(await places()).toEqual(before);
 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { insertGeneration } from '../../db/generations.js';
 import type { SharedConfig } from '../../domain/policies.js';
@@ -157,6 +157,28 @@ describe('results whose time is over (RS-60)', () => {
     await toEnd(cleaner());
     expect(await recorded()).toEqual([executionId]);
   });
+});
+
+it('while the clocks of Postgres and the worker are far apart, nothing is deleted for its age (OP-81)', async () => {
+  const { id } = await executed(31 * dayMs);
+  await age(id, 91);
+  const orphan = `${randomUUID()}/${randomUUID()}`;
+  await results.put(orphan, Buffer.from('x'));
+  await utimes(join(root, orphan), 0, 0);
+  const before = [await requests(), await recorded(), await keys()];
+  const real = Date.now;
+  for (const shiftMs of [-2 * 3_600_000, 2 * 3_600_000]) {
+    vi.spyOn(Date, 'now').mockImplementation(() => real() + shiftMs);
+    try {
+      for (const job of [cleaner(), purge(), orphans()]) await expect(job.once()).rejects.toThrow('are 7200 s apart');
+    } finally {
+      vi.restoreAllMocks();
+    }
+    await database.query('truncate background_state');
+  }
+  expect([await requests(), await recorded(), await keys()]).toEqual(before);
+  for (const job of [cleaner(), orphans(), purge()]) await toEnd(job);
+  expect([await requests(), await recorded(), await keys()]).toEqual([[], [], []]);
 });
 
 describe('rounds that processes share', () => {
