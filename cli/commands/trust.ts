@@ -26,7 +26,11 @@ export async function trust(context: Context, [named]: readonly string[], option
     throw failure('config_error', `svc.toml names the server ${entry.address}, not ${address}; nothing was trusted`);
   const isNew = !isTrusted(readTrusted(file), entry);
   if (isNew && address === null)
-    await requireConfirmation(context, `Trust ${visible(entry.address)} with your credentials in ${visible(entry.folder)}?`);
+    await requireConfirmation(
+      context,
+      `Trust ${visible(entry.address)} with your credentials in ${visible(entry.folder)}?`,
+      `this lets svc send your credentials to ${entry.address}`,
+    );
   if (isNew) await changeTrusted(file, (entries) => (isTrusted(entries, entry) ? entries : [...entries, entry]));
   return {
     data: JSON.stringify({ ...entry, trusted: true }),

@@ -90,7 +90,10 @@ describe('svc trust (HD-60)', () => {
   it('trusts an address that is named, without a terminal, if it is the one of svc.toml', async () => {
     expect((await json(['trust', 'https://other.example'])).error.code).toBe('config_error');
     expect((await json(['trust', 'nonsense'])).error.code).toBe('usage');
-    expect((await json(['trust'])).error.code).toBe('confirmation_required');
+    expect((await json(['trust'])).error).toMatchObject({
+      code: 'confirmation_required',
+      message: `trust: this lets svc send your credentials to ${api.url}`,
+    });
     expect(existsSync(kept)).toBe(false);
     expect((await json(['trust', `${api.url.toUpperCase().replace('HTTP', 'http')}/`])).data).toMatchObject({ trusted: true });
     expect(await isSent()).toBe(true);
