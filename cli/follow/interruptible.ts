@@ -1,6 +1,6 @@
 import { anySignal } from '../../lib/signals.js';
 import type { Context } from '../context.js';
-import { CommandFailure, failure } from '../failure.js';
+import { CommandFailure, failure, noOutcome } from '../failure.js';
 import { confirm } from '../prompt.js';
 import { isInteractive } from '../terminal.js';
 import { type FollowTask, follow } from './follow.js';
@@ -78,15 +78,29 @@ async function interrupted(context: Context, id: string): Promise<Followed> {
   const unending = new AbortController().signal;
   terminal.stderr.write('\n');
   if (!(await confirm(terminal, 'Cancel the request?', unending))) throw left();
-  const reply = await context.client().call({
+  const call = {
     method: 'POST',
     path: ['api', 'requests', id, 'cancel'],
     body: JSON.stringify({ reason: 'cancelled by user (Ctrl-C)' }),
     accept: [409],
     signal: unending,
-  });
+  } as const;
+  const reply = await context
+    .client()
+    .call(call)
+    .catch((error: unknown) => {
+      throw error instanceof CommandFailure && noOutcome.includes(error.code) ? openCancel(error, id) : error;
+    });
   if (reply.status === 200) throw cancelled(what, id);
   return outcomeOfCancel(context, id, unending);
+}
+
+/** No answer tells what became of the cancel. */
+function openCancel({ code, message }: CommandFailure, id: string): CommandFailure {
+  return new CommandFailure(code, message, {
+    hint: `it is not known whether the request was cancelled: svc request show ${id}`,
+    data: JSON.stringify({ request_id: id }),
+  });
 }
 
 /** The request itself tells its outcome: a statement that committed first is never reported as cancelled (CL-I6). */

@@ -64,6 +64,19 @@ describe('Ctrl-C (CL-26)', () => {
     expect(api.bodies(paths.cancel)).toEqual([{ reason: 'cancelled by user (Ctrl-C)' }]);
   });
 
+  it('says that the outcome of a cancel is not known when no answer tells it, as while the server is away', async () => {
+    const hint = `hint: it is not known whether the request was cancelled: svc request show ${requestId}`;
+    for (const reply of [{ drop: true }, { status: 502, body: '<html>' }]) {
+      api.on(paths.create, created('dispatched')).on(paths.stream, { drop: true }).on(paths.cancel, reply);
+      api.on(paths.show, { drop: true });
+      api.calls.length = 0;
+      const limits = { awayMs: 30_000 };
+      const result = await interruptedAt(paths.show, { terminal: true, limits }, 'y\n', '--no-color', '--no-preflight');
+      expect([result.code, result.stderr]).toEqual([1, expect.stringContaining(hint)]);
+      expect(api.bodies(paths.cancel)).toHaveLength(1);
+    }
+  });
+
   it('never reports cancelled for work that was committed first (CL-I6)', async () => {
     api.on(paths.cancel, () => {
       api.on(paths.show, shown('executed')).on(paths.content, { body: twoRows });
