@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Context } from './context.js';
 import { failure } from './failure.js';
+import { fileFault } from './file-fault.js';
 
 /** The server accepts 100,000 bytes of SQL (RQ-12). Reads a little more, so that the server's own refusal names the limit. */
 const maxInputBytes = 4 * 1024 * 1024;
@@ -27,7 +28,7 @@ function readGiven({ terminal, what }: Context, file: string): Uint8Array {
   try {
     return Uint8Array.from(readFileSync(path));
   } catch (error) {
-    throw failure('usage', `${what}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+    throw failure('usage', `${what}: ${path} cannot be read (${fileFault(error)})`);
   }
 }
 

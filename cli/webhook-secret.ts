@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { webhookKey } from '../crypto/webhook-signature.js';
 import type { Context } from './context.js';
 import { failure } from './failure.js';
+import { fileFault } from './file-fault.js';
 
 export interface SecretOptions {
   secretEnv?: string;
@@ -36,7 +37,6 @@ function readSecretFile({ terminal, output, what }: Context, file: string): stri
       output.warn('the secret file can be read by others; run chmod 600 on it');
     return readFileSync(path, 'utf8');
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw failure('config_error', `${what}: the secret file cannot be read (${code ?? 'unknown reason'})`);
+    throw failure('config_error', `${what}: the secret file cannot be read (${fileFault(error)})`);
   }
 }

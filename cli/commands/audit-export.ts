@@ -5,6 +5,7 @@ import type { ExportFormat } from '../../domain/audit/export-format.js';
 import { parseManifestLine } from '../../domain/audit/export-parse.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { checkOutput } from '../follow/deliver.js';
 import type { Answer } from '../output/output.js';
 import { type AuditFilterOptions, auditFilters } from './audit.js';
@@ -85,8 +86,7 @@ function fileSink({ terminal, what }: Context, output: string): Sink {
     try {
       work();
     } catch (error) {
-      const { code = 'unknown reason' } = error as NodeJS.ErrnoException;
-      throw failure('usage', `${what}: ${path} cannot be written (${code})`);
+      throw failure('usage', `${what}: ${path} cannot be written (${fileFault(error)})`);
     }
   };
   return {

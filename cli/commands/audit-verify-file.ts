@@ -15,6 +15,7 @@ import { parseEventLine, parseManifestLine } from '../../domain/audit/export-par
 import { firstLineOf, formatOfFirstLine, lastLineOf, linesOf } from '../audit-file.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import type { Answer } from '../output/output.js';
 
 /** Options of `svc audit verify`, with the file or without. */
@@ -38,7 +39,7 @@ export async function verifyExport(context: Context, file: string, options: Audi
   const path = resolve(context.terminal.directory, file);
   const found = await check(path, options).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
-    throw code === undefined ? error : failure('usage', `${what}: ${file} cannot be read (${code})`);
+    throw code === undefined ? error : failure('usage', `${what}: ${file} cannot be read (${fileFault(error)})`);
   });
   const data = JSON.stringify(reportOf(found, options));
   if (found.fault !== null) throw broken(what, file, found.fault, data);

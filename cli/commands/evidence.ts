@@ -6,6 +6,7 @@ import { type EvidenceVerdict, verifyEvidence } from '../../domain/evidence/veri
 import { visible, visibleLines } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import type { Answer } from '../output/output.js';
 import { readTextFile } from '../read-input.js';
 import { resolveRequestId } from '../request-id.js';
@@ -24,7 +25,7 @@ export async function getEvidence(
   try {
     writeWhole(file, reply.text, { replaces: false });
   } catch (error) {
-    throw failure('usage', `${context.what}: ${file} cannot be written (${codeOf(error)})`);
+    throw failure('usage', `${context.what}: ${file} cannot be written (${fileFault(error)})`);
   }
   const data = JSON.stringify({ request_id: id, file });
   return { data, human: () => `${file}\n`, note: `check it with: svc evidence verify ${output}` };
@@ -98,5 +99,3 @@ function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): s
     '',
   ].join('\n');
 }
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'unknown reason';

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { agentToml } from '../init/agent-toml.js';
 import { serverToml } from '../init/server-toml.js';
 import { svcToml } from '../init/svc-toml.js';
@@ -47,8 +48,8 @@ function write(folder: string, written: readonly { file: string; text: string }[
     // `wx` fails for a file created in the meantime.
     for (const { file, text } of written) writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
   } catch (error) {
-    const { code, path } = error as NodeJS.ErrnoException;
-    throw failure('config_error', `init: ${path ?? folder} cannot be written: ${code ?? 'unknown reason'}`);
+    const { path } = error as NodeJS.ErrnoException;
+    throw failure('config_error', `init: ${path ?? folder} cannot be written (${fileFault(error)})`);
   }
 }
 

@@ -6,6 +6,7 @@ import type { License, PlanName } from '../../domain/license.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { detailInstant, showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import type { Style } from '../output/style.js';
@@ -36,7 +37,7 @@ function writePrivate(context: Context, path: string, content: string | Buffer, 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw failure('usage', `${context.what}: ${path} already exists`, { hint: '--force writes over it' });
-    throw failure('usage', `${context.what}: ${path} cannot be written (${code ?? 'unknown reason'})`);
+    throw failure('usage', `${context.what}: ${path} cannot be written (${fileFault(error)})`);
   }
 }
 

@@ -4,6 +4,7 @@ import { fileNameOf, newVersion } from '../../domain/migration/version.js';
 import { migrationsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { migrationNames } from '../migrations/directory.js';
 import type { Answer } from '../output/output.js';
 
@@ -21,10 +22,7 @@ export async function createMigration(context: Context, [name]: readonly string[
     // `wx` fails for a file created in the meantime.
     writeFileSync(join(directory, fileNameOf(version, name)), empty, { flag: 'wx' });
   } catch (error) {
-    throw failure(
-      'config_error',
-      `${what}: ${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
-    );
+    throw failure('config_error', `${what}: ${path} cannot be written (${fileFault(error)})`);
   }
   return {
     data: JSON.stringify({ version, path }),

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import type { FileLayer } from './file.js';
 import type { Layered, Layers } from './layers.js';
 
@@ -55,7 +56,7 @@ function readTokenFile(credential: Credential, isFound: boolean, warn: (text: st
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'config_error') throw error;
-    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown reason'})`;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${fileFault(error)})`;
     throw failure('config_error', `${credential.where}: ${path} ${why}`, {
       hint: 'set SVC_TOKEN, or put the token into the file',
     });

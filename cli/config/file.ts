@@ -4,6 +4,7 @@ import { parse, TomlError } from 'smol-toml';
 import { kindOfConfig, misplaced } from '../../lib/config-kind.js';
 import { nearest } from '../../lib/nearest.js';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 
 /** One configuration file as written: known keys by their dotted path, unexpanded (CL-04). */
 export interface FileLayer {
@@ -89,7 +90,7 @@ function readText(path: string): string | null {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const reason = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8' : (code ?? 'unknown reason');
+    const reason = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8' : fileFault(error);
     throw failure('config_error', `${path}: cannot be read: ${reason}`);
   }
 }

@@ -3,6 +3,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isLoopbackHost } from '../../domain/loopback.js';
 import { type CommandFailure, failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import type { GlobalOptions } from '../options.js';
 import { type Credential, findCredential, readToken } from './credential.js';
 import type { Layered, LayerName, Layers } from './layers.js';
@@ -159,7 +160,6 @@ export function readAuthority(layers: Layers): { pem: string | null; byFound: bo
   try {
     return { pem: readFileSync(path, 'utf8'), byFound: isByFound(layers, file) };
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw failure('config_error', `${file.where}: ${path} cannot be read (${reason})`);
+    throw failure('config_error', `${file.where}: ${path} cannot be read (${fileFault(error)})`);
   }
 }

@@ -13,6 +13,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { waitUntil } from '../../lib/deadline.js';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { configDirectory } from './layers.js';
 
 /** What a person has trusted: the project file of one folder may send this person's credentials to one address (HD-60). */
@@ -68,7 +69,10 @@ export async function changeTrusted(file: string, change: (entries: TrustEntry[]
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'config_error') throw error;
-    throw failure('config_error', `${file}: it cannot be written (${code ?? (error as Error).message})`);
+    throw failure(
+      'config_error',
+      `${file}: it cannot be written (${code === undefined ? (error as Error).message : fileFault(error)})`,
+    );
   }
 }
 
@@ -86,7 +90,7 @@ function readOwn(file: string): string | null {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    throw failure('config_error', `${file}: it cannot be read (${code ?? 'unknown reason'})`);
+    throw failure('config_error', `${file}: it cannot be read (${fileFault(error)})`);
   }
   if (!stat.isFile()) throw failure('config_error', `${file}: it is not a regular file`);
   refuseOthers(file, stat);

@@ -6,6 +6,7 @@ import { visibleJson } from '../../lib/visible.js';
 import { defaultResultFormat, resultsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
@@ -29,7 +30,7 @@ export function checkOutput({ terminal, what }: Context, { output }: DeliveryOpt
     accessSync(dirname(path), constants.W_OK);
     isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {
-    throw failure('usage', `${what}: --output ${output} cannot be written (${reasonOf(error)}); nothing was sent`);
+    throw failure('usage', `${what}: --output ${output} cannot be written (${fileFault(error)}); nothing was sent`);
   }
   if (isFolder) throw failure('usage', `${what}: --output ${output} is a directory; nothing was sent`);
 }
@@ -109,7 +110,7 @@ function writeOutput(what: string, path: string, text: string): void {
   try {
     writeWhole(path, text, { replaces: true });
   } catch (error) {
-    throw failure('internal_error', `${what}: the statement ran, but ${path} could not be written (${reasonOf(error)})`);
+    throw failure('internal_error', `${what}: the statement ran, but ${path} could not be written (${fileFault(error)})`);
   }
 }
 
@@ -121,11 +122,7 @@ function keepCopy(context: Context, id: string, envelope: string): void {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     writeWhole(resolve(directory, `${id}.json`), envelope, { replaces: true });
   } catch (error) {
-    const why = error instanceof CommandFailure ? error.message : reasonOf(error);
+    const why = error instanceof CommandFailure ? error.message : fileFault(error);
     context.output.warn(`the result was not kept in the folder of results.dir (${why})`);
   }
-}
-
-function reasonOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? 'unknown reason';
 }

@@ -5,6 +5,7 @@ import { takeLock } from '../../bin/lock.mjs';
 import { waitUntil } from '../../lib/deadline.js';
 import { configDirectory } from '../config/layers.js';
 import { CommandFailure, failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 import { isOwnFolder, readOwn } from './own-files.js';
 
 /** One login: what a server address gets, and how it is renewed. Times are RFC 3339 by this machine's clock. */
@@ -89,7 +90,7 @@ function told<T>(file: string, done: string, work: () => T): T {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (typeof code !== 'string' || !/^E[A-Z]+$/.test(code)) throw error;
-    throw failure('config_error', `${file}: it cannot be ${done} (${code})`);
+    throw failure('config_error', `${file}: it cannot be ${done} (${fileFault(error)})`);
   }
 }
 

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type MigrationFile, readMigrationFile } from '../../domain/migration/file.js';
 import { failure } from '../failure.js';
+import { fileFault } from '../file-fault.js';
 
 export interface LocalMigration extends MigrationFile {
   fileName: string;
@@ -47,9 +48,9 @@ export function migrationNames(what: string, directory: string, path: string, ma
       .map((name) => name.toString('utf8'))
       .filter((name) => name.endsWith('.sql') && !/^[._]/.test(name) && isFile(join(directory, name)));
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    if (code === 'ENOENT' && mayLack) return [];
-    const fault = code === 'ENOENT' ? `there is no directory ${path}` : `the directory ${path} cannot be read (${code})`;
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    if (isMissing && mayLack) return [];
+    const fault = isMissing ? `there is no directory ${path}` : `the directory ${path} cannot be read (${fileFault(error)})`;
     throw failure('config_error', `${what}: ${fault}`, {
       hint: 'migrations_dir in svc.toml names another; svc migrate create NAME makes it',
     });
@@ -65,8 +66,7 @@ function readContent(what: string, directory: string, name: string, path: string
   try {
     return Uint8Array.from(readFileSync(join(directory, name)));
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
-    throw failure('config_error', `${what}: ${join(path, name)} cannot be read (${code})`);
+    throw failure('config_error', `${what}: ${join(path, name)} cannot be read (${fileFault(error)})`);
   }
 }
 

@@ -151,8 +151,8 @@ describe('svc audit export', () => {
   });
 
   it.each([
-    ['ENOENT', 'no-folder/out.ndjson'],
-    ['ENOTDIR', 'a-file/out.ndjson'],
+    ['no such file or folder', 'no-folder/out.ndjson'],
+    ['a file stands where a folder should be', 'a-file/out.ndjson'],
   ])('says of a file that cannot be written that it is the file, before anything is sent: %s (CL-17)', async (reason, output) => {
     await writeFile(join(directory, 'a-file'), '');
     const away = { environment: login('http://127.0.0.1:1'), directory };
@@ -168,7 +168,7 @@ describe('svc audit export', () => {
     const { code, stderr } = await svc('audit', 'export', '--output', name);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `error: audit export: ${join(directory, name)} cannot be written (ENAMETOOLONG)\n`,
+      stderr: `error: audit export: ${join(directory, name)} cannot be written (the name is too long)\n`,
     });
   });
 
@@ -252,7 +252,9 @@ describe('svc audit verify --file (CL-33)', () => {
   it('an export without events holds', async () => {
     const text = await exported('none', '--user', 'nobody');
     expect(await reportOf(text, '--public-key', publicKey)).toMatchObject({ valid: true, events: 0, begins: null });
-    expect((await alone('audit', 'verify', '--file', 'missing')).stderr).toContain('missing cannot be read (ENOENT)');
+    expect((await alone('audit', 'verify', '--file', 'missing')).stderr).toContain(
+      'missing cannot be read (no such file or folder)',
+    );
   });
 
   it('an export without events, or with filters but without gaps, says that its filters are not signed', async () => {

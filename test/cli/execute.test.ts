@@ -341,7 +341,7 @@ describe('execute', () => {
     const sent = api.calls.length;
     expect(await run('--output', 'nowhere/a.csv')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--output nowhere/a.csv cannot be written (ENOENT); nothing was sent'),
+      stderr: expect.stringContaining('--output nowhere/a.csv cannot be written (no such file or folder); nothing was sent'),
     });
     expect(await run('--output', '.')).toMatchObject({ code: 2, stderr: expect.stringContaining('is a directory') });
     expect(api.calls).toHaveLength(sent);

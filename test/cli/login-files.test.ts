@@ -91,7 +91,10 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
     rmSync(join(place.home, 'svc'), { recursive: true });
     writeFileSync(join(place.home, 'svc'), '');
     const before = place.provider.calls.length;
-    expect(await error(['login'])).toMatchObject({ code: 'config_error', message: expect.stringContaining('ENOTDIR') });
+    expect(await error(['login'])).toMatchObject({
+      code: 'config_error',
+      message: expect.stringContaining('a file stands where a folder should be'),
+    });
     expect(place.provider.calls.length).toBe(before);
   });
 
