@@ -36,7 +36,8 @@ export async function listenForWebhooks(context: Context, _: readonly string[], 
     onRefused: (why) => output.note(`refused a call that is not a delivery: ${why}`),
   }).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall !== 'listen') throw error;
-    throw failure('network_error', `${what}: cannot listen on this port (${error.code})`, { hint: 'choose another with --port' });
+    const why = error.code === 'EADDRINUSE' ? 'it is in use' : error.code;
+    throw failure('network_error', `${what}: cannot listen on this port (${why})`, { hint: 'choose another with --port' });
   });
   if (options.count !== undefined && counts.received < options.count) signal.throwIfAborted();
   return {

@@ -164,7 +164,7 @@ describe('svc webhook listen (CL-34)', () => {
     const first = await listen();
     const argv = ['webhook', 'listen', '--port', String(first.port)];
     const { code, stderr } = await runSvc(argv, { environment: { SVC_HOOK_SECRET: secret } });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('EADDRINUSE')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('cannot listen on this port (it is in use)')]);
     first.interrupt();
     await first.ended;
   });
