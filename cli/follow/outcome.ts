@@ -30,7 +30,11 @@ export async function endedFailure(
   if (code === undefined) return failure('server_error', `${what}: the request has the unknown status ${view.status}`, { data });
   // A request cancelled after its agent was lost may have changed something.
   const unchanged = code === 'cancelled' && isMigration(view) && view.lostReason === null ? 'nothing was changed; ' : '';
-  return failure(code, `${what}: the request was ${words[code] ?? code}`, { data, hint: `${unchanged}svc request show ${id}` });
+  const by = code === 'rejected' || code === 'cancelled' ? view.endedBy : '';
+  return failure(code, `${what}: the request was ${words[code] ?? code}${by && ` ${by}`}`, {
+    data,
+    hint: `${unchanged}svc request show ${id}`,
+  });
 }
 
 /** Exit 3: the database refused the statement; `data` is the envelope (CL-12). */

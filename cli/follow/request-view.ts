@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 
 /** The part of `GET /api/requests/{id}` that following needs; `text` is the answer as received. */
@@ -9,6 +10,8 @@ export interface RequestView {
   queueHint: string | null;
   claimedBy: string | null;
   lostReason: string | null;
+  /** Who rejected or cancelled it, and why, as `by bob: not now`; '' where that is not known. */
+  endedBy: string;
   nextApprovers: string[];
   stepsDone: number;
   stepsTotal: number;
@@ -49,11 +52,23 @@ export function viewRequest(request: JsonText, text: string): RequestView {
     queueHint: request.get('queue_hint')?.string() ?? null,
     claimedBy: request.get('claimed_by')?.string() ?? null,
     lostReason: request.get('lost_reason')?.string() ?? null,
+    endedBy: endedBy(request, steps),
     nextApprovers: required.filter(isOpen).flatMap((entry) => entry.get('selector')?.string() ?? []),
     stepsDone,
     stepsTotal: Number(progress?.get('total_steps')?.text ?? 0),
     text,
   };
+}
+
+function endedBy(request: JsonText, steps: readonly JsonText[]): string {
+  const text = (object: JsonText | undefined, key: string) => visible(object?.get(key)?.string() ?? '');
+  const rejection = steps
+    .flatMap((step) => step.get('approvals')?.items() ?? [])
+    .find((approval) => approval.get('action')?.string() === 'reject');
+  const [who, why] = rejection
+    ? [text(rejection, 'user'), text(rejection, 'comment')]
+    : [text(request, 'cancelled_by'), text(request, 'cancel_reason')];
+  return who === '' ? '' : `by ${who}${why === '' ? '' : `: ${why}`}`;
 }
 
 /** Whether the request runs migrations or asks for their status. */

@@ -79,6 +79,19 @@ describe('svc request watch (CL-35)', () => {
     },
   );
 
+  it('tells who rejected or cancelled it, and why, on one line', async () => {
+    const comment = 'ask next week\nhint: \u001b[2J';
+    const rejection = { user: 'bob', action: 'reject', selector: 'group:dba-team', at: '2026-05-01T09:20:01.500Z', comment };
+    const steps = [{ index: 0, approvers_required: [], approvals: [rejection] }];
+    const told = 'request watch: the request was rejected by bob: ask next week\\nhint: \\u001b[2J';
+    api.on(paths.show, shown('rejected', { approval_progress: { current_step: 0, total_steps: 1, steps } }));
+    expect((await watch()).stderr.split('\n')[0]).toBe(`error: ${told}`);
+    api.on(paths.show, shown('cancelled', { cancelled_by: 'alice', cancel_reason: null }));
+    expect((await watch()).stderr.split('\n')[0]).toBe('error: request watch: the request was cancelled by alice');
+    api.on(paths.show, shown('expired', { cancelled_by: 'alice' }));
+    expect((await watch()).stderr.split('\n')[0]).toBe('error: request watch: the request was not approved or resumed in time');
+  });
+
   it('tells a statement that the database refused from a request that ended without running', async () => {
     const error = 'driver error: query failed: relation "partz" does not exist (SQLSTATE 42P01)';
     api.on(paths.show, shown('failed')).on(paths.executions, { body: { executions: [{ error_message: error }] } });
