@@ -80,5 +80,5 @@ describe.skipIf(server === null)(
       connection.destroy();
     });
   },
-  60_000,
+  240_000,
 );
