@@ -3,11 +3,15 @@ export interface SqlToken {
   text: string;
 }
 
-/** The parts of a text of SQL, for colours only: a wrong guess is harmless. Together they are the text. */
+/**
+ * The parts of a text of SQL, for colours only. Together they are the text. PostgreSQL and MySQL end some comments and texts elsewhere: behind such a
+ * place all is plain, so that nobody approves as a comment what one of them runs. `$$ … $$` and `#` are taken as PostgreSQL's.
+ */
 export function sqlTokens(sql: string): SqlToken[] {
   const tokens: SqlToken[] = [];
   let end = 0;
   for (const { 0: text, index } of sql.matchAll(token)) {
+    if (isReadTwoWays(text)) break;
     if (index > end) tokens.push({ kind: 'plain', text: sql.slice(end, index) });
     tokens.push({ kind: kindOf(text), text });
     end = index + text.length;
@@ -17,6 +21,17 @@ export function sqlTokens(sql: string): SqlToken[] {
 
 const token =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|\b\d+(?:\.\d+)?\b|\b[A-Za-z_][A-Za-z0-9_]*\b/g;
+
+/** A comment in a comment, a quote behind a backslash or behind `--` and a word, a carriage return that ends a comment or does not. */
+function isReadTwoWays(text: string): boolean {
+  if (text.startsWith('/*')) return text.indexOf('/*', 2) !== -1;
+  if (text.startsWith('--')) return /\r(?!$)/.test(text) || (!isDashed.test(text) && /['"`$#]|\/\*/.test(text));
+  const quote = /^['"]/.exec(text)?.[0];
+  return quote !== undefined && text.replaceAll('\\\\', '').includes(`\\${quote}`);
+}
+
+/** For MySQL, `--1` is a number. */
+const isDashed = /^--(\s|$)/;
 
 export const keywords = new Set(
   (
@@ -29,7 +44,7 @@ export const keywords = new Set(
 
 function kindOf(text: string): SqlToken['kind'] {
   // MySQL and MariaDB run the content of /*! and /*M!.
-  if (text.startsWith('--') || /^\/\*(?!M?!)/.test(text)) return 'comment';
+  if (isDashed.test(text) || /^\/\*(?!M?!)/.test(text)) return 'comment';
   if (text.startsWith("'") || text.startsWith('$')) return 'text';
   if (/^\d/.test(text)) return 'number';
   return keywords.has(text.toUpperCase()) ? 'keyword' : 'plain';

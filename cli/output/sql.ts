@@ -4,10 +4,9 @@ import type { Style } from './style.js';
 
 /** SQL for a terminal, with coloured keywords, texts, numbers and comments. */
 export function highlightSql(sql: string, style: Style): string {
-  const text = visibleLines(sql);
-  if (!style.colours) return text;
-  return sqlTokens(text)
-    .map((token) => paint(token, style))
+  if (!style.colours) return visibleLines(sql);
+  return sqlTokens(sql.replace(/\r\n/g, '\n'))
+    .map(({ kind, text }) => paint({ kind, text: visibleLines(text) }, style))
     .join('');
 }
 
