@@ -106,4 +106,9 @@ export function isInteractive(terminal: Terminal): boolean {
   return terminal.stdin.isTTY === true && terminal.stderr.isTTY === true;
 }
 
+/** Whether a line on stderr can be drawn over. */
+export function canRedraw({ stderr, environment }: Terminal): boolean {
+  return stderr.isTTY === true && environment.TERM !== 'dumb';
+}
+
 const interrupts = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -4,6 +4,7 @@ import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { paintStatus } from '../output/style.js';
 import { cutToWidth } from '../output/width.js';
+import { canRedraw } from '../terminal.js';
 import { awayDetail, awayNotes } from './patience.js';
 import { describeQueueHint, lookAtRequest, type RequestView } from './request-view.js';
 
@@ -22,7 +23,7 @@ export interface Progress {
 export function createProgress(context: Context, id: string): Progress {
   const { terminal, output } = context;
   const isShown = output.mode === 'human';
-  const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context, id) : repeatedLines(context, id);
+  const display = !isShown ? null : canRedraw(terminal) ? redrawnLine(context, id) : repeatedLines(context, id);
   let hint: string | null = null;
   const show = (view: RequestView) => {
     // The result reports the end.

@@ -4,6 +4,7 @@ import { sleep } from '../../lib/sleep.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
+import { canRedraw } from '../terminal.js';
 import { withContinuation } from './follow.js';
 import { endedFailure } from './outcome.js';
 import { awayNotes, patiently } from './patience.js';
@@ -49,7 +50,7 @@ const moving = new Set(['pending', 'approved', 'dispatched', 'running']);
 function displayOf(context: Context, id: string): Display | null {
   const { terminal, output } = context;
   if (output.mode !== 'human') return null;
-  if (terminal.stdout.isTTY === true && terminal.stderr.isTTY === true) return redrawnLine(context, id, detailOf);
+  if (terminal.stdout.isTTY === true && canRedraw(terminal)) return redrawnLine(context, id, detailOf);
   return changedLines(context, id);
 }
 

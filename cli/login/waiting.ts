@@ -2,6 +2,7 @@ import { showDuration } from '../../lib/duration.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { cutToWidth } from '../output/width.js';
+import { canRedraw } from '../terminal.js';
 
 /** Prints what the person has to do. In `json` too, on stderr, because nobody could go on without it; `quiet` may not. */
 export function tell({ terminal, output, what }: Context, lines: readonly string[]): void {
@@ -41,7 +42,7 @@ export async function waitingFor<T>(
 function showProgress({ terminal, output }: Context, whom: string, endsAt: number): () => void {
   if (output.mode !== 'human') return () => undefined;
   const { stderr, now, limits } = terminal;
-  const isDrawn = stderr.isTTY === true;
+  const isDrawn = canRedraw(terminal);
   const text = () => `waiting for ${whom}, ${showDuration(endsAt - now())} left; Ctrl-C ends`;
   const draw = () => {
     if (!isDrawn) return output.note(text());

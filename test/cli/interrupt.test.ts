@@ -191,6 +191,18 @@ describe('progress (CL-25)', () => {
     expect(stderr).not.toContain('\r');
   });
 
+  it('is lines on a terminal that cannot draw over one', async () => {
+    const environment = { ...login(api.url), TERM: 'dumb' };
+    const quickly = { terminal: true, environment, limits: { streamMs: 300 } };
+    api.on(paths.show, shown('running', { claimed_by: 'agent-1' }), shown('executed')).on(paths.content, { body: twoRows });
+    const run = await runSvc(['execute', 'SELECT 1'], quickly);
+    expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining(`request ${requestId} running: agent agent-1\n`) });
+    api.on(paths.show, shown('pending'), shown('executed'));
+    const watched = await runSvc(['request', 'watch', requestId], quickly);
+    expect(watched).toMatchObject({ code: 0, stdout: expect.stringContaining(' pending: next approvers') });
+    expect(run.stderr + watched.stderr).not.toMatch(/[\r\u001b]/);
+  });
+
   it('is one redrawn line on a terminal, gone at the end, and nothing in json and quiet', async () => {
     const run = (terminal: boolean, ...argv: string[]) =>
       runSvc(['execute', 'SELECT 1', ...argv], { environment: login(api.url), terminal, limits: { streamMs: 150 } });
