@@ -1,6 +1,7 @@
 import { type AuditDraft, systemActor } from '../audit/draft.js';
 import { reached } from './guards.js';
 import { cancelledEvent, cancelledState, whoCancelled } from './judge-cancel.js';
+import { provenMeanwhile } from './noted-success.js';
 import type { Execution, Instant, StoredRequest } from './types.js';
 import { type Change, changed, nothing, type Verdict } from './verdict.js';
 import type { ClockKind } from './view.js';
@@ -9,7 +10,10 @@ const signal = { name: 'change', actor: 'system', step: null } as const;
 // Usually the workflow itself made this move and is about to end. News at that moment would make its last task fail and run again.
 const lingerMs = 1000;
 
-/** Makes the move that a clock stands for, if its status still holds and its instant is reached; otherwise nothing (ST-7, ST-8, ST-11, ST-14). */
+/**
+ * Makes the move that a clock stands for, if its status still holds and its instant is reached; otherwise nothing (ST-7, ST-8, ST-11, ST-14). What is known
+ * to have committed does not expire (ST-24).
+ */
 export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instant): Verdict {
   switch (clock) {
     case 'pending':
@@ -17,7 +21,10 @@ export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instan
       return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'pending')], signal, { lingerMs });
     case 'approved':
       if (request.status !== 'approved' || !reached(now, request.dispatchBy)) return nothing;
-      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'approved')], signal, { lingerMs });
+      return (
+        provenMeanwhile(request, now) ??
+        changed({ status: 'expired', resolvedAt: now }, [expired(request, 'approved')], signal, { lingerMs })
+      );
     case 'dispatch':
       if (request.status !== 'dispatched' || !reached(now, request.dispatchDeadline)) return nothing;
       return dispatchTimedOut(request, now);
@@ -30,6 +37,8 @@ export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instan
 function dispatchTimedOut(request: StoredRequest, now: Instant): Verdict {
   const timeout: AuditDraft = { ...systemEvent(request), type: 'request.dispatch_timeout', outcome: 'failure', metadata: {} };
   const over = reached(now, request.dispatchBy);
+  const proven = over ? provenMeanwhile(request, now) : null;
+  if (proven !== null) return proven;
   return changed(
     { status: over ? 'expired' : 'approved', resolvedAt: now, dispatchDeadline: null },
     over ? [timeout, expired(request, 'approved')] : [timeout],

@@ -3,8 +3,8 @@ import type { Execution, Instant, StoredRequest } from './types.js';
 import { changed, type ExecutionChange, type ExecutionEnd, type Verdict } from './verdict.js';
 
 /**
- * ST-24: what somebody wants to cancel has happened, as a lost attempt reported after the request was dispatched again (AG-44). Null if no success was
- * noted.
+ * ST-24: what somebody wants to cancel, or what is about to expire, has happened, as a lost attempt reported after the request was dispatched again
+ * (AG-44). Null if no success was noted.
  */
 export function provenMeanwhile(request: StoredRequest, now: Instant): Verdict | null {
   const proof = notedSuccess(request);

@@ -50,15 +50,26 @@ const ways: Way[] = [
   ['reported while lost, and cancelled then', lostTwice, reports, cancelledTooLate],
   ['resumed, reported, and cancelled then', lostTwice, ({ id }) => calls.resume(id), reports, cancelledTooLate],
   ['resumed, cancelled, and reported then', lostTwice, ({ id }) => calls.resume(id), cancelled, reports],
+  ['waited for an agent in vain, reported, and out of time then', lostTwice, waits, reports, timeIsOver],
   ['claimed again, reported, and stopped then', claimedAgain, reports, ({ id }) => calls.cancel(id), stopped],
   ['claimed again, stopped, and reported then', claimedAgain, ({ id }) => calls.cancel(id), stopped, reports],
 ];
+
+async function waits({ id }: Twice) {
+  await calls.resume(id);
+  await calls.fireClock(id, 'dispatch');
+  expect(await calls.statusOf(id)).toBe('approved');
+}
+
+async function timeIsOver({ id }: Twice) {
+  await calls.endClock(id, 'approved', true);
+}
 
 async function stopped({ newer }: Twice) {
   expect((await second.submit(newer, notStarted)).status).toBe(200);
 }
 
-describe('what an older attempt has committed is executed, not cancelled (RQ-73, ST-18, ST-24)', () => {
+describe('what an older attempt has committed is executed, neither cancelled nor expired (RQ-73, ST-18, ST-24)', () => {
   it.each(ways)('%s', async (_, begin, ...happened) => {
     const twice = await begin();
     const { id, older, newer } = twice;

@@ -148,9 +148,16 @@ export function clock(request: Request, { clock: which, fires }: Of<'clock'>): v
   if (which === 'lease' && status === 'running') reached.lease = true;
   if (!fires) return;
   if (which === 'pending' && status === 'pending') request.status = 'expired';
-  if (which === 'approved' && status === 'approved') request.status = 'expired';
-  if (which === 'dispatch' && status === 'dispatched') request.status = reached.window ? 'expired' : 'approved';
+  if (which === 'approved' && status === 'approved') expire(request);
+  if (which === 'dispatch' && status === 'dispatched' && reached.window) expire(request);
+  else if (which === 'dispatch' && status === 'dispatched') request.status = 'approved';
   if (which === 'lease' && status === 'running') lose(request, newestRun(request)!);
+}
+
+/** ST-24: unless a lost run has reported that it committed. */
+function expire(request: Request): void {
+  if (provenRun(request) === undefined) request.status = 'expired';
+  else prove(request);
 }
 
 /** AG-51, AG-52. */

@@ -29,6 +29,7 @@ const steps: Record<string, (world: World) => Move> = {
   },
   'lease-ends': () => ({ kind: 'clock', clock: 'lease' }),
   'dispatch-ends': () => ({ kind: 'clock', clock: 'dispatch' }),
+  'window-ends': () => ({ kind: 'clock', clock: 'approved' }),
   cancel: () => cancel(owner),
   suspend: () => ownerGone(),
   '1-committed': reported(1, 'committed'),
@@ -51,7 +52,7 @@ function lostWrite(lost: number): { world: World; at: number } {
 function played(from: { world: World; at: number }, path: string): { world: World; at: number } {
   let { world, at } = from;
   for (const name of path.split(' ').filter((one) => one !== '')) {
-    if (name.endsWith('-ends')) at += 300_000;
+    if (name.endsWith('-ends')) at += name === 'window-ends' ? 86_400_000 : 300_000;
     world = make(world, steps[name]!(world), at).world;
   }
   return { world, at };
@@ -68,6 +69,10 @@ resume 1-committed cancel                       | executed  | execution.complete
 resume 1-committed suspend                      | executed  | execution.completed
 resume dispatch-ends 1-committed cancel         | executed  | execution.completed
 resume dispatch-ends cancel 1-committed         | executed  | execution.completed
+resume dispatch-ends 1-committed window-ends    | executed  | execution.completed
+resume 1-committed window-ends dispatch-ends    | executed  | execution.completed
+resume 1-committed dispatch-ends                | approved  | request.dispatch_timeout
+resume dispatch-ends window-ends                | expired   | request.expired
 2-rolled-back                                   | failed    | execution.failed
 cancel 2-rolled-back 1-committed                | cancelled | execution.late_result
 resume 1-committed                              | dispatched | execution.late_result
