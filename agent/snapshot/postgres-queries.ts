@@ -34,18 +34,26 @@ export const COLUMNS = `
   where a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum limit ${MAX_ROWS}`;
 
 /**
- * Table, name, kind, columns; for a foreign key also the referenced schema, table, columns and actions. PostgreSQL copies a
- * foreign key for each partition of the referenced table; these copies have a parent and are left out.
+ * Table, name, kind, columns; for a foreign key also the referenced schema, table and columns and actions. PostgreSQL copies a
+ * foreign key for each partition of the referenced table; these copies have a parent and are left out. A foreign key of a
+ * partition alone, or to one, is told of its table once: a delete goes through it all the same.
  */
 export const CONSTRAINTS = `
-  with t as (${USER_TABLES})
-  select con.conrelid, con.conname, con.contype, ${columnNames('con.conrelid', 'con.conkey')}, fn.nspname, f.relname,
-    case con.contype when 'f' then ${columnNames('con.confrelid', 'con.confkey')} end, con.confdeltype, con.confupdtype
-  from t join pg_catalog.pg_constraint con on con.conrelid = t.oid
-    left join pg_catalog.pg_class f on con.contype = 'f' and f.oid = con.confrelid
-    left join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
-  where con.contype in ('p', 'f', 'u', 'c') and con.conparentid = 0
-  order by con.conrelid, con.conname collate "C" limit ${MAX_ROWS}`;
+  with recursive t as (${USER_TABLES}),
+  part as (select t.oid as root, i.inhrelid as member from t join pg_catalog.pg_inherits i on i.inhparent = t.oid where t.relkind = 'p'
+    union all select p.root, i.inhrelid from part p join pg_catalog.pg_inherits i on i.inhparent = p.member),
+  con as (select t.oid as root, c.* from t join pg_catalog.pg_constraint c on c.conrelid = t.oid where c.contype in ('p', 'f', 'u', 'c')
+    union all select p.root, c.* from part p join pg_catalog.pg_constraint c on c.conrelid = p.member where c.contype = 'f'),
+  told as (select con.root, con.conname::text collate "C" as name, con.contype, ${columnNames('con.conrelid', 'con.conkey')}::text as columns,
+      fn.nspname, f.relname, case con.contype when 'f' then ${columnNames('con.confrelid', 'con.confkey')}::text end as referenced,
+      con.confdeltype, con.confupdtype, con.root <> con.conrelid as of_part
+    from con left join pg_catalog.pg_class f on con.contype = 'f' and f.oid = coalesce(pg_catalog.pg_partition_root(con.confrelid), con.confrelid)
+      left join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
+    where con.conparentid = 0)
+  select root, name, contype, columns, nspname, relname, referenced, confdeltype, confupdtype from told where not of_part
+  union all select root, min(name), contype, columns, nspname, relname, referenced, confdeltype, confupdtype from told where of_part
+    group by root, contype, columns, nspname, relname, referenced, confdeltype, confupdtype
+  order by 1, 2 limit ${MAX_ROWS}`;
 
 /** Table, name, unique, access method, key columns: a plain column by its name, an expression as its text. */
 export const INDEXES = `

@@ -8,6 +8,7 @@ import { createDriver } from '../../agent/drivers/create.js';
 import type { Driver } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
 import { defaultTimings } from '../../agent/timings.js';
+import { indexCascades } from '../../domain/cascade.js';
 import type { SnapshotTable } from '../../domain/snapshot.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
@@ -185,6 +186,40 @@ describe('the schema of a PostgreSQL target', () => {
     const { constraints } = find((await snapshot()).tables, 'notes');
     expect(constraints).toHaveLength(1);
     expect(constraints[0]).toMatchObject({ referenced_table: 'events', on_delete: 'CASCADE', columns: ['event', 'day'] });
+  });
+
+  it('tells a foreign key of partitions alone, or to a partition, of its table once: a delete goes through it (AP-63, SQ-94)', async () => {
+    const other = await connectEmptyDatabase();
+    await other.client.query(`
+      create table customers (id int primary key);
+      create table orders (id int, customer int, day date) partition by list (day);
+      create table orders_1 partition of orders for values in ('2026-01-01');
+      create table orders_2 partition of orders for values in ('2026-01-02') partition by list (customer);
+      create table orders_2a partition of orders_2 for values in (1);
+      alter table orders_1 add constraint a foreign key (customer) references customers on delete cascade;
+      alter table orders_2a add constraint b foreign key (customer) references customers on delete cascade;
+      alter table orders_1 add constraint one unique (id);
+      create table notes (of_order int references orders_1 (id) on delete cascade);
+    `);
+    const own = newDriver(other.database.url);
+    try {
+      const { tables } = await own.snapshot(30_000, signal);
+      const cascadeOf = indexCascades({ tables });
+      const lost = (name: string) => cascadeOf(find(tables, name)).children.map(({ table }) => table.name);
+      expect([lost('customers'), lost('orders')]).toEqual([['notes', 'orders'], ['notes']]);
+      expect(find(tables, 'orders').constraints).toMatchObject([
+        { name: 'a', columns: ['customer'], referenced_table: 'customers' },
+      ]);
+      await other.client.query(
+        `insert into customers values (1); insert into orders values (1, 1, '2026-01-01'); insert into notes values (1)`,
+      );
+      await other.client.query('delete from customers where id = 1');
+      expect((await other.client.query('select of_order from notes')).rows).toEqual([]);
+    } finally {
+      await own.close();
+      await other.client.end();
+      await other.database.drop();
+    }
   });
 
   it('tells indexes with key columns in order, expressions as their text, included columns left out (AP-63)', async () => {
