@@ -22,7 +22,7 @@ const anything: Limit = () => null;
 const allowed: Readonly<Record<string, Limit>> = {
   statement_timeout: limitTimeout,
   lock_timeout: anything,
-  idle_in_transaction_session_timeout: anything,
+  idle_in_transaction_session_timeout: limitIdle,
   timezone: anything,
   datestyle: anything,
   client_encoding: limitEncoding,
@@ -36,6 +36,14 @@ function limitTimeout(values: readonly string[] | null, statementTimeoutSecs: nu
   // Below 1 ms the server may round to 0, which means no timeout.
   if (ms !== null && ms >= 1 && ms <= max) return null;
   return `statement_timeout must be at least 1 ms${statementTimeoutSecs === 0 ? '' : ` and at most ${statementTimeoutSecs} s`}`;
+}
+
+/** The server would end the agent's session between two steps, as if the database were away. */
+function limitIdle(values: readonly string[] | null): string | null {
+  if (values === null) return null;
+  const ms = values.length === 1 ? milliseconds(values[0] ?? '') : null;
+  if (ms !== null && (ms === 0 || ms >= 10_000)) return null;
+  return 'idle_in_transaction_session_timeout must be 0 or at least 10 s';
 }
 
 function limitEncoding(values: readonly string[] | null): string | null {

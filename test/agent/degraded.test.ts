@@ -106,6 +106,18 @@ describe('one database of several is away', () => {
     expect(one.lines.join()).not.toContain('degraded');
   });
 
+  it('is not degraded by a text that has the server end idle sessions at once (SQ-51)', async () => {
+    const one = start();
+    await untilScopes('shop', 'reports');
+    const rows = "select repeat('x', 10000) from generate_series(1, 1000)";
+    for (const _ of [1, 2, 3, 4]) {
+      const result = await gateway.offer({ detail: `set idle_in_transaction_session_timeout = 1; ${rows}` }).result;
+      expect(result).toMatchObject({ success: false, outcome: 'not_started' });
+      expect(result.error_message).toMatch(/^refused: session state: idle_in_transaction_session_timeout must be/);
+    }
+    expect(one.lines.join()).not.toContain('degraded');
+  });
+
   it('jobs of a database that hangs delay none of another one (AP-I9)', async () => {
     start('max_concurrent_tasks = 4', 60_000);
     await untilScopes('shop', 'reports');
