@@ -11,15 +11,6 @@ const lookTimeoutMs = 4000;
 /** Thousands may wait for one commit. They look a few at a time: otherwise they would take all connections from other calls (HT-101). */
 const atOnce = createPermits(5);
 
-const stepMs = 250;
-const longMs = 10_000;
-
-/**
- * When a wait of `ms` that begins at `now` is over. Long ones end together, four times a second, so up to `stepMs` later: what thousands of waiters then read and
- * ask again shares wake-ups, which cost more than the work.
- */
-export const endOfWait = (now: number, ms: number): number => (ms < longMs ? now + ms : Math.ceil((now + ms) / stepMs) * stepMs);
-
 /**
  * Calls `look` immediately, then after each notification of a topic, until it returns non-null (HT-100). Returns null when the time is up,
  * the process drains (HT-105) or the client has gone (HT-104).
@@ -46,7 +37,7 @@ export async function longPoll<T>(
   releases.push(services.notifications.subscribe(topic.credentials(call.caller.id), onCredentials));
   // What the first look reads was sent before this wait could hear of anything.
   if (call.ahead?.isOvertaken()) bell.ring();
-  const deadline = endOfWait(performance.now(), options.ms);
+  const deadline = performance.now() + options.ms;
   try {
     for (let woken = false; ; woken = true) {
       if (woken) await call.whileWaiting(() => atOnce.take(), atOnce.give);

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readAhead } from '../../api/http/ahead.js';
-import { endOfWait, longPoll } from '../../api/http/long-poll.js';
+import { longPoll } from '../../api/http/long-poll.js';
 import { answerWithin, outsideDatabaseWork } from '../../db/call-limit.js';
 import { topic } from '../../db/notifications.js';
 import type { Caller } from '../../domain/caller.js';
@@ -207,19 +206,5 @@ describe('a long poll (section 8 of the HTTP rules)', () => {
     expect(await longPoll({ ...call, ahead }, services, options, look)).toBe('executed');
     ahead.close();
     expect(listeners()).toBe(0);
-  });
-});
-
-describe('the end of a wait (HT-106)', () => {
-  const instant = fc.double({ min: 0, max: 1e10, noNaN: true });
-
-  it('is exact if the wait is short; a long one ends with the others, never early and at most 250 ms later', () => {
-    fc.assert(
-      fc.property(instant, fc.integer({ min: 0, max: 300_000 }), (now, ms) => {
-        const end = endOfWait(now, ms);
-        if (ms < 10_000) expect(end).toBe(now + ms);
-        else expect([end >= now + ms, end < now + ms + 250, end % 250]).toEqual([true, true, 0]);
-      }),
-    );
   });
 });
