@@ -11,10 +11,8 @@ export interface PoolOptions {
   onPoolError?: (error: Error) => void;
 }
 
-/** How long a connection that a peak of calls needed is kept for the next one. */
-const idleMs = 300_000;
 const probeAfterMs = 30_000;
-/** So many stay however quiet it is: a call takes one or two. */
+/** So many stay however quiet it is: a call takes one or two. The others are closed after 10 s, for the memory that each takes in PostgreSQL. */
 const keptConnections = 4;
 
 /** The SQLSTATE with which a server refuses a session that it cannot serve yet. */
@@ -48,7 +46,6 @@ export function openPool(options: PoolOptions): pg.Pool {
     keepAliveInitialDelayMillis: probeAfterMs,
     // A new connection costs its first callers more than their work: a handshake with a derived key, and every statement is parsed and planned anew.
     min: keptConnections,
-    idleTimeoutMillis: idleMs,
     // Statements of a transaction that do not depend on each other share a round trip.
     pipeline: true,
     types: rowTypes,
