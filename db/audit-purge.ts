@@ -1,6 +1,7 @@
 import { auditEventKeys, type SealedEvent } from '../domain/audit/event.js';
 import type { PurgeStatement } from '../domain/audit/signed-texts.js';
 import { purgeBlocks } from './audit-blocks.js';
+import { instantOf } from './audit-seal.js';
 import type { Transaction } from './client.js';
 
 export interface PurgeableCheckpoint {
@@ -8,8 +9,6 @@ export interface PurgeableCheckpoint {
   /** Events created by then are past their retention. In the form of `created_at`, by the clock of the database. */
   purgedBefore: string;
 }
-
-const instantForm = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
 /**
  * The checkpoint up to which events may go: the newest below `before` that is as old as the retention, but not so new that more than about `most`
@@ -23,7 +22,7 @@ export async function findPurgeable(
     `select ${auditEventKeys.map((key) => `e.${key}`).join(', ')}, cutoff.at as "purgedBefore"
      from audit_events e,
        (select min(seq) + $2 as seq from audit_events where seq is not null) as bound,
-       (select to_char((clock_timestamp() - make_interval(secs => $1)) at time zone 'UTC', ${instantForm}) as at) as cutoff
+       (select ${instantOf('clock_timestamp() - make_interval(secs => $1)')} as at) as cutoff
      where e.event_type = 'audit.signed_checkpoint' and e.seq is not null and e.seq < $3 and e.created_at <= cutoff.at
      order by e.seq > bound.seq, case when e.seq > bound.seq then e.seq else -e.seq end limit 1`,
     [retentionSecs, most, before],
@@ -40,7 +39,7 @@ export async function findPurgeable(
 export async function findYounger(tx: Transaction, { checkpoint, purgedBefore }: PurgeableCheckpoint): Promise<number | null> {
   const [row] = await tx.query<{ seq: number | null }>(
     `select min(seq) as seq from audit_events
-     where seq <= $1 and created_at > $2 and created_at <= to_char(clock_timestamp() at time zone 'UTC', ${instantForm})`,
+     where seq <= $1 and created_at > $2 and created_at <= ${instantOf('clock_timestamp()')}`,
     [checkpoint.seq, purgedBefore],
   );
   return row?.seq ?? null;

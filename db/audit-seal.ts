@@ -55,7 +55,9 @@ const event = auditEventKeys.join(', ');
  * at it and see no later change, and no purge would get past it.
  */
 const isWaiting = `seq is null and event_type <> 'audit.signed_checkpoint'`;
-const instant = `to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+/** SQL of a timestamp's text as an event has it; such texts are in order of time. */
+export const instantOf = (timestamp: string) => `to_char((${timestamp}) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+const instant = instantOf('clock_timestamp()');
 
 /**
  * Cheap in a log of any size: the index of unsealed events is nearly empty. Only the order keeps PostgreSQL to that index where its statistics

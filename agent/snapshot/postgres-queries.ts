@@ -34,7 +34,7 @@ export const COLUMNS = `
   where a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum limit ${MAX_ROWS}`;
 
 /**
- * Table, name, kind, columns; for a foreign key also the referenced schema, table and columns and actions. PostgreSQL copies a
+ * Table, name, kind, columns; for a foreign key also the referenced schema, table, columns and actions. PostgreSQL copies a
  * foreign key for each partition of the referenced table; these copies have a parent and are left out. A foreign key of a
  * partition alone, or to one, is told of its table once: a delete goes through it all the same.
  */

@@ -40,7 +40,7 @@ export async function commitMove<M extends Moved>(services: Services, work: () =
   return moved;
 }
 
-/** `POST …/approve` (RQ-50 to RQ-57). */
+/** `POST …/approve` (RQ-50 to RQ-58). */
 export async function approveRequest(
   call: DecisionCall<{ comment: string | null; selector: string | null; expected_step?: number | null | undefined } & Shown>,
   services: Services,

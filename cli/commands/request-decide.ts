@@ -41,8 +41,8 @@ export async function approveRequest(context: Context, args: readonly string[], 
 /** `svc request reject ID`: shows what it is first (CL-18a). */
 export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
   const id = await resolveActedId(context, args[0]!);
-  const { expected_step: _, ...shown } = await showBefore(context, id, 'Reject it?');
-  const reply = await post(context, { id, action: 'reject', body: { ...comment(options), ...shown } });
+  const { expected_digest } = await showBefore(context, id, 'Reject it?');
+  const reply = await post(context, { id, action: 'reject', body: { ...comment(options), expected_digest } });
   return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
 }
 

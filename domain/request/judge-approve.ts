@@ -12,7 +12,7 @@ import { changed, refuse, type Verdict } from './verdict.js';
 
 type Approve = Extract<Move, { kind: 'approve' }>;
 
-/** ST-4, ST-5: runs the checks RQ-50 to RQ-57 in order. */
+/** ST-4, ST-5: runs the checks RQ-50 to RQ-58; the last of them comes before RQ-54. */
 export function judgeApprove(request: StoredRequest, move: Approve, now: Instant): Verdict {
   const early =
     commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move) ?? otherStep(request, move);
