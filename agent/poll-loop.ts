@@ -11,6 +11,9 @@ import type { PollAnswer } from './protocol.js';
 /** After this many failed polls in a row the agent is no longer ready (AP-82). */
 const FAILURES_UNTIL_UNREADY = 6;
 
+/** A short statement ends within this time, and its result would wait in the gateway behind the next poll. Nor does a busy agent then poll for each job. */
+const AFTER_CLAIM_MS = 4;
+
 export interface LoopDependencies
   extends Pick<PollerDependencies, 'config' | 'databases' | 'jobs' | 'explains' | 'timings' | 'log'> {
   poll: Poll;
@@ -103,7 +106,8 @@ export class PollLoop {
     const brought = claims.length + answer.preflight_jobs.length + answer.cancelled.length;
     const early = brought === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
     this.#emptyInRow = early ? this.#emptyInRow + 1 : 0;
-    return this.#emptyInRow > 1 || config.pollWaitMs === 0 ? config.pollIntervalMs : 0;
+    if (this.#emptyInRow > 1 || config.pollWaitMs === 0) return config.pollIntervalMs;
+    return answer.claims.length > 0 ? AFTER_CLAIM_MS : 0;
   }
 
   #offer(): Offer {

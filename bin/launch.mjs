@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { currentBuild, currentClient, workflowBundle } from './build.mjs';
 import { end, fail, runClient } from './client.cjs';
 import { currentConsole } from './console.mjs';
@@ -32,9 +33,21 @@ function requireParts() {
   if (isClone && !existsSync(join(root, 'node_modules'))) fail('the packages are not installed; run: npm ci');
 }
 
+/**
+ * V8 optimizes a function once it has run so many bytes of it. With Node 20's own 67,584, the programs of a quiet gateway take thousands of requests until
+ * they are as fast as they get: of a read after 500 others, this saves the server 15 % of its CPU and the agent 27 %; after 4,000, nothing. Node 24 is that
+ * fast by itself, and does not know the setting.
+ */
+function optimizeEarly() {
+  if (process.versions.node.startsWith('20.')) setFlagsFromString('--interrupt-budget=10000');
+}
+
 async function run(entry, command) {
   const folder = await currentBuild().catch((error) => fail(error.message));
-  if (entry !== 'cli-main' || hosts.includes(command)) process.setSourceMapsEnabled(true);
+  if (entry !== 'cli-main' || hosts.includes(command)) {
+    process.setSourceMapsEnabled(true);
+    optimizeEarly();
+  }
   if (entry === 'cli-main' && command === 'worker') await workflowBundle();
   if (entry === 'cli-main' && command === 'server') await currentConsole().catch((error) => fail(error.message));
   const { main } = await import(pathToFileURL(join(folder, `${entry}.js`)).href);
