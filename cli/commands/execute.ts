@@ -69,13 +69,18 @@ async function checkFirst(context: Context, content: Looked, options: ExecuteOpt
     throw failure('blocked', `${context.what}: blocked: ${whyBlocked(looked)}`, {
       hint: 'nothing was sent; svc preflight shows more',
     });
-  await requireConfirmation(context, question(context, content, looked));
+  await requireConfirmation(context, question(context, content, looked, options.ask === true));
 }
 
-function question({ output }: Context, { database, environment, sql }: Looked, looked: JsonText | null): string {
+function question(
+  { output }: Context,
+  { database, environment, sql }: Looked,
+  looked: JsonText | null,
+  isAsked: boolean,
+): string {
   const { noteStyle: style } = output;
   const text = highlightSql(onOneLine(sql).length > 400 ? `${sql.slice(0, 400)} ...` : sql, style);
-  const told = looked === null ? [] : lookLines(looked, style);
+  const told = looked === null ? [] : lookLines(looked, style, isAsked);
   return [text, ...told, `Run this on ${style.bold(`${database}/${environment}`)}?`].join('\n');
 }
 

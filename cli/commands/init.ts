@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, normalize, resolve } from 'node:path';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { fileFault } from '../file-fault.js';
@@ -53,20 +53,20 @@ function write(folder: string, written: readonly { file: string; text: string }[
   }
 }
 
-const nextSteps = (folder: string) => {
-  const inFolder = (name: string) => join(folder, name);
-  return `Next, each program in a terminal of its own:
-  1. Name your databases in ${inFolder('server.toml')} and ${inFolder('agent.toml')}.
+/** The steps name files as they are seen from the folder, because `svc trust` and the other commands read the `svc.toml` of the folder they are in. */
+const nextSteps = (
+  folder: string,
+) => `Next, ${normalize(folder) === '.' ? '' : `in ${folder} and `}each program in a terminal of its own:
+  1. Name your databases in server.toml and agent.toml.
   2. Set SVC_DATABASE_URL to a PostgreSQL database for the gateway itself.
      Set SVC_TEMPORAL_ADDRESS, or start a Temporal server to try it:
        temporal server start-dev --db-filename temporal.db
-  3. svc config check --online --config ${inFolder('server.toml')}
-  4. svc server --config ${inFolder('server.toml')}
-     svc worker --config ${inFolder('server.toml')}
-  5. Set the variables that ${inFolder('agent.toml')} reads, such as SHOP_DEVELOPMENT_URL.
-     svc-agent --config ${inFolder('agent.toml')}
+  3. svc config check --online --config server.toml
+  4. svc server --config server.toml
+     svc worker --config server.toml
+  5. Set the variables that agent.toml reads, such as SHOP_DEVELOPMENT_URL.
+     svc-agent --config agent.toml
   6. svc trust
      Add requesters and approvers with svc user add. svc.toml has the administrator's token,
-     which the first start of the server writes to ${inFolder(join('state', 'admin-token'))}.
-svc doctor says what does not work yet; svc doctor --agent ${inFolder('agent.toml')} does the same for the agent.`;
-};
+     which the first start of the server writes to ${join('state', 'admin-token')}.
+svc doctor says what does not work yet; svc doctor --agent agent.toml does the same for the agent.`;

@@ -54,7 +54,7 @@ async function authValid(place: Place): Promise<Finding> {
   const leftMs = expires === null ? Number.POSITIVE_INFINITY : Date.parse(expires) - place.context.terminal.now();
   if (leftMs < soonMs)
     return warned(`you are ${subject}; the token ends ${said(expires!)}`, { hint: 'make a new one: svc token create', details });
-  return passed(`you are ${subject}, ${some(roles)}`, { details });
+  return passed(`you are ${subject}, with the role${roles.length === 1 ? '' : 's'} ${some(roles)}`, { details });
 }
 
 const soonMs = 7 * 86_400_000;
@@ -109,7 +109,7 @@ function workflowsExist(place: Place): Promise<Finding> {
     const workflows = items(await get(place, 'workflows'), 'workflows').map(pairOf);
     const bare = (place.pairs ?? []).filter((pair) => matchPolicy(workflows, pair) === null);
     const details = { count: workflows.length, without: bare.slice(0, 100).map(nameOf) };
-    if (bare.length === 0) return passed(`${workflows.length} for every pair that you see`, { details });
+    if (bare.length === 0) return passed('every pair that you see has a workflow policy', { details });
     return warned(`no workflow for ${some(bare.map(nameOf))}: requests there are refused`, {
       hint: 'add [[workflows]] to server.toml',
       details,
@@ -140,7 +140,8 @@ function agentsOnline(place: Place): Promise<Finding> {
         details,
       });
     const notes = agentNotes({ bare, doubled, unscoped });
-    if (notes.length === 0) return passed(`${online.length} of ${agents.length}, for every pair that you see`, { details });
+    if (notes.length === 0)
+      return passed(`${online.length} of ${agents.length} connected; every pair that you see has one`, { details });
     const joined = (key: 'message' | 'hint') => notes.map((note) => note[key]).join('; ');
     return warned(joined('message'), { hint: joined('hint'), details });
   });

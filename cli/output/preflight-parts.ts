@@ -24,12 +24,11 @@ export function verdictLines(answer: JsonText, style: Style): string[] {
 }
 
 /** Who must approve, step by step; empty in the blocked form, which has no workflow policy. */
-export function approvalLines(policy: JsonText | undefined, style: Style): string[] {
+export function approvalLines(policy: JsonText | undefined, style: Style, isAuto = approvesItself(policy)): string[] {
   const workflow = policy?.get('workflow_id')?.string();
   if (policy === undefined || workflow == null) return [];
   const says = (key: string) => policy.get(key)?.text === 'true';
   const steps = policy.get('approvers')?.items() ?? [];
-  const isAuto = says('would_auto_approve');
   const needed = steps.map((entry) => {
     const step = Number(entry.get('step')?.text ?? 0) + 1;
     return `step ${step}  ${visible(textOf(entry, 'selector'))}, ${digits(entry.get('min')) ?? '?'} needed`;
@@ -44,12 +43,17 @@ export function approvalLines(policy: JsonText | undefined, style: Style): strin
   ];
 }
 
-/** What somebody is about to run, before the question (CL-19): class, risk, rows, findings, and who has to approve. */
-export function lookLines(answer: JsonText, style: Style): string[] {
+const approvesItself = (policy: JsonText | undefined) => policy?.get('would_auto_approve')?.text === 'true';
+
+/**
+ * What somebody is about to run, before the question (CL-19): class, risk, rows, findings, and who has to approve. With `--ask` nothing
+ * passes by itself (HD-26), whatever the preflight says.
+ */
+export function lookLines(answer: JsonText, style: Style, isAsked: boolean): string[] {
   const [, risk = '', ...statement] = verdictLines(answer, style);
   const rows = changedRows(answer.get('impact'));
-  const [passes = '', ...needed] = approvalLines(answer.get('policy'), style);
-  const isAuto = answer.get('policy')?.get('would_auto_approve')?.text === 'true';
+  const isAuto = !isAsked && approvesItself(answer.get('policy'));
+  const [passes = '', ...needed] = approvalLines(answer.get('policy'), style, isAuto);
   return [
     ...statement.map((line) => `${line}, ${classOf(answer)}`),
     risk,

@@ -274,6 +274,14 @@ describe('execute', () => {
     });
 
     it.each([
+      [[], 'approval    approved at once\n'],
+      [['--ask'], 'approval    needs approval; step 1  role:dba, 2 needed\n'],
+    ])('names who has to approve what would pass by itself when --ask is given (HD-26): %j', async (more, line) => {
+      api.on(route, { body: { ...looked, policy: { ...looked.policy, would_auto_approve: true } } });
+      expect((await ask('n\n', ...more)).stderr).toContain(line);
+    });
+
+    it.each([
       ['a read in a script', ['execute', 'SELECT * FROM partz', '--json'], false],
       ['a write in a script', ['execute', 'UPDATE partz SET a = 1', '--yes', '--json'], false],
       ['a write on a terminal', ['execute', 'UPDATE partz SET a = 1'], true],

@@ -33,6 +33,16 @@ describe('svc init (cli.md section 6)', () => {
     expect(told.stderr).not.toMatch(/unknown key|warning/);
   });
 
+  it('tells where its next steps work, because svc trust reads the svc.toml of its own folder', async () => {
+    const directory = await temporaryFolder();
+    const { stderr } = await runSvc(['init', '--output-dir', 'here'], { directory });
+    expect(stderr).toMatch(/^Next, in here and /m);
+    expect(stderr).not.toContain('here/');
+    const trust = (folder: string) => runSvc(['trust', 'http://127.0.0.1:3000'], { directory: folder });
+    expect([(await trust(directory)).code, (await trust(join(directory, 'here'))).code]).toEqual([1, 0]);
+    expect((await runSvc(['init'], { directory })).stderr).toMatch(/^Next, each program /m);
+  });
+
   it('reads the address for the agent from a variable that svc does not read', async () => {
     const directory = await temporaryFolder();
     await runSvc(['init'], { directory });
