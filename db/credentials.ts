@@ -26,7 +26,7 @@ export interface StoredCredential {
   accountOrigins: string[] | null;
   tokenOrigins: string[] | null;
   /** Of sessions that were made from a JWT. */
-  word: { groups: string[]; mappedRoles: string[] } | null;
+  word: { groups: string[]; mappedRoles: string[]; rules: string } | null;
 }
 
 /** All tokens with this lookup prefix, each with its user and the user's groups (IM-13). A session ends with the token that it was made from (CO-11). */

@@ -14,6 +14,7 @@ import { type Admitted, type AuthFailure, type Refused, stranger, type Verdict }
 import type { Generation } from './generation.js';
 import { httpStatus } from './http-errors.js';
 import type { AuthenticateJwt } from './oidc/authenticate.js';
+import { oidcInForce, rulesOf } from './oidc/in-force.js';
 import type { Meter } from './rate-limits/meter.js';
 
 export interface Authenticated extends Admitted {
@@ -37,7 +38,7 @@ export interface AuthenticateServices {
   database: Pick<Database, 'query' | 'together'>;
   /** Checks credentials of the identity provider. */
   authenticateJwt: AuthenticateJwt;
-  config: () => Pick<Config, 'auth'>;
+  config: () => Pick<Config, 'auth' | 'license'>;
 }
 
 /** Checks credentials in the order of IM-13, with one query and no cache. Throws 401, 403, 429 (OP-33) or 503, after calling `onFailure`. */
@@ -91,7 +92,7 @@ async function authenticateCredential(
   const found = matching(await credentialsBeside(database, prefix, call.beside), sha256Hex(text));
   if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
   if (isCookie !== (found.provisioningKind === 'console')) return stranger('auth.invalid_token', 'out_of_place', prefix);
-  return authenticateFound(found, { ...call, oidc: config().auth.oidc, tokenPrefix: prefix });
+  return authenticateFound(found, { ...call, config: config(), tokenPrefix: prefix });
 }
 
 function credentialsBeside(
@@ -112,7 +113,7 @@ function matching(rows: readonly StoredCredential[], hash: string): StoredCreden
 
 function authenticateFound(
   found: StoredCredential,
-  { generation, oidc, tokenPrefix }: { generation: Generation; oidc: Config['auth']['oidc']; tokenPrefix: string },
+  { generation, config, tokenPrefix }: { generation: Generation; config: Pick<Config, 'auth' | 'license'>; tokenPrefix: string },
 ): Verdict {
   const { expiresAt, word } = found;
   const subject = { id: found.subjectId, type: found.subjectType, tokenId: found.id };
@@ -127,7 +128,11 @@ function authenticateFound(
     return { caller, expiresAt, word };
   }
   if (found.userStatus !== 'active') return refused('auth.user_suspended', 'user suspended', 'suspended');
-  const jwt = word === null || oidc === null ? null : { ...word, defaultRole: oidc.defaultRole };
+  const oidc = word === null ? null : oidcInForce(config);
+  if (word !== null && oidc === null) return refused('auth.oidc_not_configured', 'OIDC not configured', 'oidc_not_configured');
+  // The token that the session was made from might be refused now, or have other groups and roles.
+  if (oidc !== null && word?.rules !== rulesOf(oidc)) return refused('auth.oidc_failed', 'invalid token', 'oidc_rules_changed');
+  const jwt = word && oidc && { ...word, defaultRole: oidc.defaultRole };
   const caller = storedCaller(found, generation.shared.auth, jwt);
   if (caller === 'no_roles') return refused('auth.no_roles_resolved', 'insufficient permissions', caller);
   if (caller === 'scope_ceiling') return refused('auth.insufficient_scope', 'insufficient permissions', caller);

@@ -16,8 +16,8 @@ export interface AuthFailure {
 /** The answer to a credential, with what the audit log gets to know of it. */
 export type Refused = { code: ErrorCode; text: string; hint?: string } & Pick<AuthFailure, 'cause' | 'subject' | 'tokenPrefix'>;
 
-/** What an identity provider said of a user in a token that it signed. */
-export type ProviderWord = Pick<JwtParts, 'groups' | 'mappedRoles'>;
+/** What an identity provider said of a user in a token that it signed. `rules` identifies the configuration that it was read by. */
+export type ProviderWord = Pick<JwtParts, 'groups' | 'mappedRoles'> & { rules: string };
 
 /** Whom a credential stands for. */
 export interface Admitted {

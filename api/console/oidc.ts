@@ -4,8 +4,8 @@ import { outsideDatabaseWork } from '../../db/call-limit.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
 import { refuseCredential } from '../../runtime/authentication.js';
 import { cookieOf } from '../../runtime/credential.js';
-import { planLimits } from '../../runtime/license-limits.js';
 import { LoginFault, loginSecs, type OidcClient } from '../../runtime/oidc/code-login.js';
+import { oidcInForce } from '../../runtime/oidc/in-force.js';
 import type { Services } from '../context.js';
 import { plainPage } from '../http/plain-page.js';
 import { empty, Reply } from '../http/reply.js';
@@ -17,9 +17,8 @@ type OidcCall<Q> = Call<undefined, Q, undefined>;
 
 /** The provider that people sign in at; null where the plan or the configuration has none (IM-30). */
 export function oidcClient(config: Config): OidcClient | null {
-  const { oidc } = config.auth;
-  if (oidc === null || oidc.clientId === null || !planLimits(config, Date.now()).oidc) return null;
-  return { ...oidc, clientId: oidc.clientId };
+  const oidc = oidcInForce(config);
+  return oidc === null || oidc.clientId === null ? null : { ...oidc, clientId: oidc.clientId };
 }
 
 function requireClient(config: Config): OidcClient {

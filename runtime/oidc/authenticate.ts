@@ -9,6 +9,7 @@ import { type Refused, stranger, type Verdict } from '../credential-verdict.js';
 import type { Generation } from '../generation.js';
 import { planLimits } from '../license-limits.js';
 import { fetchJson } from './fetch-json.js';
+import { oidcInForce, rulesOf } from './in-force.js';
 import { createKeySet, type KeySet } from './key-set.js';
 import { loggedIn } from './login.js';
 import { ProviderAway, verifiedClaims } from './verify.js';
@@ -32,19 +33,18 @@ export function createAuthenticateJwt({ database, config, log }: JwtServices): A
     log.warn({ error: describe(error) }, 'the keys of the identity provider cannot be fetched'),
   );
   return async (token, call) => {
-    const { auth, license } = config();
-    const limits = planLimits({ license }, Date.now());
-    if (auth.oidc === null || !limits.oidc)
-      return refusedAs('auth.oidc_not_configured', 'OIDC not configured', 'oidc_not_configured');
+    const current = config();
+    const oidc = oidcInForce(current);
+    if (oidc === null) return refusedAs('auth.oidc_not_configured', 'OIDC not configured', 'oidc_not_configured');
     try {
-      const keySet = keySetOf(auth.oidc);
+      const keySet = keySetOf(oidc);
       // The keys may have to be fetched, which is no work of the database.
       const claims = await outsideDatabaseWork(() => verifiedClaims(token, keySet));
       if (typeof claims === 'string') return stranger('auth.oidc_failed', `jwt_${claims}`);
-      const login = checkClaims(claims, auth.oidc, Date.now());
+      const login = checkClaims(claims, oidc, Date.now());
       if (typeof login === 'string') return stranger('auth.oidc_failed', `jwt_${login}`);
-      const { linkExistingUsers } = auth.oidc;
-      return await authenticateLogin(login, auth.oidc, call, { database, maxUsers: limits.maxUsers, linkExistingUsers });
+      const { maxUsers } = planLimits(current, Date.now());
+      return await authenticateLogin(login, oidc, call, { database, maxUsers });
     } catch (error) {
       if (!(error instanceof ProviderAway)) throw error;
       return refusedAs('service.unavailable', 'identity provider unreachable', 'provider_unreachable');
@@ -64,11 +64,12 @@ function rememberedKeySet(onFailure: (error: unknown) => void): (oidc: OidcConfi
 
 async function authenticateLogin(
   login: Login,
-  { defaultRole }: OidcConfig,
+  oidc: OidcConfig,
   { generation, address }: JwtCall,
-  options: { database: Database; maxUsers: number | null; linkExistingUsers: boolean },
+  options: { database: Database; maxUsers: number | null },
 ): Promise<Verdict> {
-  const user = await loggedIn(login, { ...options, address });
+  const { defaultRole, linkExistingUsers } = oidc;
+  const user = await loggedIn(login, { ...options, linkExistingUsers, address });
   const subject = { id: login.subject, type: 'user' as const, tokenId: null };
   if (user === 'local_user') return stranger('auth.oidc_failed', user);
   if (user === 'user_limit')
@@ -78,7 +79,7 @@ async function authenticateLogin(
   const caller = jwtCaller(user, generation.shared.auth, { groups, mappedRoles, defaultRole });
   return caller === 'no_roles'
     ? refusedAs('auth.no_roles_resolved', 'insufficient permissions', caller, { subject })
-    : { caller, expiresAt, word: { groups, mappedRoles } };
+    : { caller, expiresAt, word: { groups, mappedRoles, rules: rulesOf(oidc) } };
 }
 
 const describe = (error: unknown) => (error instanceof Error ? error.message : 'unknown');
