@@ -31,18 +31,10 @@ function readableOf(
   found: Awaited<ReturnType<typeof findState>>,
 ): StoredRequest {
   if (found === undefined) throw notFound('request');
-  checkReader(call, caller, services, found.request);
-  return found.request;
-}
-
-function checkReader(
-  call: Pick<ReadCall<unknown>, 'generation'>,
-  caller: Caller,
-  services: Services,
-  request: StoredRequest,
-): void {
+  const { request } = found;
   const { access } = resultPolicy(services, call.generation, request);
   if (!mayReadResult(caller, request, access)) throw unreadable(caller, request);
+  return request;
 }
 
 type ContentCall = Pick<ReadCall<{ execution_id?: string | undefined }>, 'caller' | 'generation' | 'params' | 'query'>;
@@ -108,19 +100,16 @@ export async function awaitResult(call: ReadCall<undefined>, services: Services,
   const id = requestId(call.params.id);
   let seen: StoredRequest | null = null;
   const answer = await longPoll(call, services, { topics: [topic.outcome(id)], ms: waitMs }, async (woken) => {
+    // After a wait by the policies of now, as the caller is (RS-59).
+    const by = woken ? { generation: services.generation() } : call;
     const [rechecked, [found, newest]] = woken
       ? await call.recheckBeside((db) => Promise.all([findState(db, id), findExecutionResult(db, id, null)]))
       : [null, [await requestAhead.take(call, services.database, id), undefined] as const];
-    const request = readableOf(call, rechecked ?? call.caller, services, found);
+    const request = readableOf(by, rechecked ?? call.caller, services, found);
     const before = seen;
     seen = request;
     if (!settledStatuses.has(request.status) && !wentBack(before, request)) return null;
-    const [reader, settled] = await Promise.all([
-      rechecked ?? (before === null ? call.caller : call.recheck()),
-      settledAnswer(call, services, request, newest),
-    ]);
-    checkReader(call, reader, services, request);
-    return { settled: settled ?? noContent() };
+    return { settled: (await settledAnswer(by, services, request, newest)) ?? noContent() };
   });
   return answer === null ? noContent() : answer.settled;
 }
@@ -136,7 +125,7 @@ function wentBack(before: StoredRequest | null, now: StoredRequest): boolean {
 
 /** RS-20, RS-21; null while the outcome is open (RS-22). `newest` was read in parallel with the request, so its execution may not have ended yet. */
 async function settledAnswer(
-  call: ReadCall<undefined>,
+  call: Pick<ReadCall<unknown>, 'generation'>,
   services: Services,
   request: StoredRequest,
   newest: ExecutionResult | undefined,
