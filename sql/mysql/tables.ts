@@ -39,9 +39,9 @@ export function findTables(statement: MysqlStatement): readonly TableReference[]
       frames.pop();
       const name = closings.get(at);
       if (name !== undefined) frames.at(-1)?.hidden.add(name);
-    } else if (token.upper === 'WITH') hideNames(statement, at, frame, closings);
+    } else if (token.upper === 'WITH' && !token.dotted) hideNames(statement, at, frame, closings);
     else if (frame.expects && queries.has(token.upper)) turn(statement, at, frame);
-    else if (frame.expects && !skipped.has(token.upper) && !opens(statement, at, frame)) {
+    else if (frame.expects && !isSkipped(statement, at) && !opens(statement, at, frame)) {
       frame.expects = false;
       at = addTable(statement, at, frames, found);
     } else if (!token.dotted) turn(statement, at, frame);
@@ -66,8 +66,22 @@ function turn(statement: MysqlStatement, at: number, frame: Frame): void {
     frame.expects = true;
     frame.listing ||= word === 'FROM' || word === 'UPDATE';
   } else if (word === 'USING') frame.expects = frame.listing && statement.depths[at] === 0 && !hasWords(statement, at + 1, '(');
-  else if (closers.has(word)) Object.assign(frame, { expects: false, listing: false });
+  else if (closes(statement, at)) Object.assign(frame, { expects: false, listing: false });
 }
+
+/** Whether the word ends a list of tables. One that some server does not reserve may also be an alias or a column there. */
+function closes(statement: MysqlStatement, at: number): boolean {
+  const word = upperAt(statement, at);
+  if (word === 'WINDOW') return hasWords(statement, at + 2, 'AS', '(');
+  if (word === 'EXCEPT' || word === 'INTERSECT') return behindSetOperator.has(upperAt(statement, at + 1));
+  // MySQL has no RETURNING clause; MariaDB has it where a single table is written.
+  if (word === 'RETURNING') return statement.depths[at] === 0 && !behindAlias.has(upperAt(statement, at + 1));
+  return closers.has(word);
+}
+
+/** LATERAL precedes a query; without one it is a name. */
+const isSkipped = (statement: MysqlStatement, at: number): boolean =>
+  skipped.has(upperAt(statement, at)) || hasWords(statement, at, 'LATERAL', '(');
 
 /** UPDATE and TABLE name a table only where a statement or query begins with them. */
 function opens(statement: MysqlStatement, at: number, frame: Frame): boolean {
@@ -79,12 +93,13 @@ function opens(statement: MysqlStatement, at: number, frame: Frame): boolean {
 /** Adds the table at this position and returns the index of its last token. */
 function addTable(statement: MysqlStatement, at: number, frames: readonly Frame[], found: TableReference[]): number {
   const table = readTable(statement, at);
-  if (table === null) return closers.has(upperAt(statement, at)) ? at - 1 : at;
+  if (table === null) return closes(statement, at) ? at - 1 : at;
   const isFunction = hasWords(statement, table.end, '(') && upperAt(statement, at) === 'JSON_TABLE';
   const isHidden = table.schema === null && frames.some(({ hidden }) => hidden.has(table.name));
   const isDual = upperAt(statement, at) === 'DUAL';
   const aliasAt = hasWords(statement, table.end, 'AS') ? table.end + 1 : table.end;
-  const alias = behindTable.has(upperAt(statement, aliasAt)) ? null : nameOf(statement.tokens[aliasAt]);
+  const isAlias = !behindTable.has(upperAt(statement, aliasAt)) && !closes(statement, aliasAt);
+  const alias = isAlias ? nameOf(statement.tokens[aliasAt]) : null;
   const inQuery = frames.slice(1).some(({ isQuery }) => isQuery);
   if (!isFunction && !isHidden && !isDual) found.push({ schema: table.schema, name: table.name, alias, at, inQuery });
   return table.end - 1;
@@ -108,12 +123,12 @@ const elsewhere: Readonly<Record<string, ReadonlySet<string>>> = {
   JOIN: new Set(['FOR']),
   TABLE: new Set(['CREATE', 'TEMPORARY', 'ALTER', 'DROP', 'RENAME', 'OPTIMIZE', 'ANALYZE', 'TRUNCATE']),
 };
-const closers = new Set(
-  'WHERE SET GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW SELECT VALUES VALUE RETURNING'.split(' '),
-);
-const skipped = new Set(['LATERAL', 'LOW_PRIORITY', 'IGNORE', 'QUICK', 'OJ']);
+/** All servers reserve them. */
+const closers = new Set('WHERE SET GROUP HAVING ORDER LIMIT UNION SELECT VALUES'.split(' '));
+const skipped = new Set(['LOW_PRIORITY', 'IGNORE']);
 /** Words that may follow a table and are not aliases. */
-const behindTable = new Set([
-  ...closers,
-  ...'AS FOR LOCK ON USING USE FORCE IGNORE JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN PARTITION FROM'.split(' '),
-]);
+const behindTable = new Set(
+  'AS FOR LOCK ON USING USE FORCE IGNORE JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN PARTITION FROM'.split(' '),
+);
+const behindAlias = new Set([...behindTable, ...closers, ',', '']);
+const behindSetOperator = new Set(['SELECT', 'VALUES', 'TABLE', 'WITH', 'ALL', 'DISTINCT', '(']);
