@@ -106,3 +106,15 @@ export const NAMESAKES = `
     where c.relname = t.relname and n.nspname <> t.nspname and (c.relkind in ('v', 'm', 'f') or c.relispartition)
       and n.nspname <> 'information_schema' and n.nspname !~ '^pg_(catalog$|toast|temp)')
   limit ${MAX_ROWS}`;
+
+/**
+ * Tables that a foreign key of a table outside the snapshot carries changes on from: what runs there is not told. That table lies in a schema that
+ * the role may not use.
+ */
+export const HALF_SEEN = `
+  with t as (${USER_TABLES})
+  select distinct t.oid from t join pg_catalog.pg_constraint c
+    on c.contype = 'f' and t.oid = coalesce(pg_catalog.pg_partition_root(c.confrelid), c.confrelid)
+  where (c.confdeltype in ('c', 'n', 'd') or c.confupdtype in ('c', 'n', 'd'))
+    and not exists (select 1 from t own where own.oid = coalesce(pg_catalog.pg_partition_root(c.conrelid), c.conrelid))
+  limit ${MAX_ROWS}`;

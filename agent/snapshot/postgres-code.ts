@@ -3,14 +3,15 @@ import { isListedCall } from '../../sql/listed-calls.js';
 import { byTable, type Row, text } from './rows.js';
 
 /** What a write to a table runs and how its rows can be told apart (HD-21, HD-96), from the queries' rows in their order. */
-export function assembleCode([triggers = [], code = [], expressions = [], keys = [], namesakes = []]: Row[][]) {
+export function assembleCode([triggers = [], code = [], expressions = [], keys = [], namesakes = [], halfSeen = []]: Row[][]) {
   const triggersOf = byTable(triggers, ([name]) => text(name));
   const codeOf = byTable(code, ([name]) => text(name));
   const listedOf = byTable(expressions, ([expression]) => listedCallsIn(text(expression)));
   const keysOf = byTable(keys, ([columns]) => JSON.parse(columns ?? '[]') as string[]);
   const ambiguous = new Set(namesakes.map(([oid]) => text(oid)));
+  const untold = new Set(halfSeen.map(([oid]) => text(oid)));
   return (oid: string): Pick<SnapshotTable, 'triggers' | 'code' | 'keys' | 'has_namesakes'> => ({
-    triggers: triggersOf.get(oid) ?? [],
+    triggers: untold.has(oid) ? null : (triggersOf.get(oid) ?? []),
     code: [...new Set([...(codeOf.get(oid) ?? []), ...(listedOf.get(oid) ?? []).flat()])],
     keys: keysOf.get(oid) ?? [],
     has_namesakes: ambiguous.has(oid),

@@ -6,7 +6,7 @@ import type { PostgresSession } from '../drivers/postgres/session.js';
 import { appliedVersions, MAX_VERSIONS } from './applied.js';
 import { endAfter } from './end-after.js';
 import { assembleCode, userCode } from './postgres-code.js';
-import { CODE, EXPRESSIONS, KEYS, NAMESAKES, TRIGGERS, USER_CODE } from './postgres-code-queries.js';
+import { CODE, EXPRESSIONS, HALF_SEEN, KEYS, NAMESAKES, TRIGGERS, USER_CODE } from './postgres-code-queries.js';
 import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
 
@@ -20,7 +20,7 @@ export async function collectPostgresSnapshot(
   writePath: string | null,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Promise<SchemaSnapshot> {
-  const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES, USER_CODE, TRIGGERS, CODE, EXPRESSIONS, KEYS, NAMESAKES].map(
+  const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES, USER_CODE, TRIGGERS, CODE, EXPRESSIONS, KEYS, NAMESAKES, HALF_SEEN].map(
     (text): Step => ({ kind: 'run', text }),
   );
   return await endAfter(session, { timeoutMs, signal }, async () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
 import { createDriver } from '../../agent/drivers/create.js';
@@ -9,7 +9,9 @@ import type { Driver } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { indexCascades } from '../../domain/cascade.js';
+import { assessRisk } from '../../domain/risk.js';
 import type { SnapshotTable } from '../../domain/snapshot.js';
+import { createSqlClassifier } from '../../sql/classify.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 
@@ -18,6 +20,13 @@ let target: pg.Client;
 let driver: Driver;
 // Roles belong to the whole server that the test files share.
 const reader = `reader_${process.pid}`;
+
+const passing = {
+  operation: 'execute_dml',
+  findings: [],
+  autoApprove: { allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000, maxSnapshotAgeSecs: 86_400 },
+  snapshotAgeMs: 0,
+} as const;
 
 beforeAll(async () => {
   ({ database, client: target } = await connectEmptyDatabase());
@@ -219,6 +228,49 @@ describe('the schema of a PostgreSQL target', () => {
       await own.close();
       await other.client.end();
       await other.database.drop();
+    }
+  });
+
+  it('does not tell what runs with a write that a foreign key carries on into a schema that it may not use: unknown (HD-21, SQ-I7)', async () => {
+    const other = await connectEmptyDatabase();
+    const role = `writer_${process.pid}`;
+    await other.client.query(`
+      create role ${role} login password 'x';
+      create schema billing;
+      create table customers (id int primary key);
+      create table plain (id int primary key);
+      create table billing.invoices (customer int references customers on delete cascade, plain int references plain);
+      create function billing.note() returns trigger language plpgsql as 'begin return old; end';
+      create trigger notes before delete on billing.invoices for each row execute function billing.note();
+      grant all on customers, plain to ${role};
+      insert into customers values (1);
+      insert into billing.invoices values (1);
+      analyze;
+    `);
+    const url = Object.assign(new URL(other.database.url), { username: role, password: 'x' }).href;
+    const own = newDriver(url);
+    const sql = await createSqlClassifier();
+    try {
+      const snapshot = await own.snapshot(30_000, signal);
+      const riskOf = async (text: string) => {
+        const verdict = await sql.classify(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+        if (verdict.verdict !== 'accepted') throw new Error(text);
+        return assessRisk({ ...passing, facts: verdict.facts, snapshot }).factors;
+      };
+      expect(snapshot.tables.map(({ name }) => name)).toEqual(['customers', 'plain']);
+      expect(await riskOf('delete from customers where id = 1')).toEqual([{ name: 'schema_incomplete' }]);
+      expect(await riskOf('delete from plain where id = 1')).toEqual([]);
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query('delete from customers where id = 1');
+      await client.end();
+      expect((await other.client.query('select from billing.invoices')).rowCount).toBe(0);
+    } finally {
+      await sql.close();
+      await own.close();
+      await other.client.end();
+      await other.database.drop();
+      await target.query(`drop role ${role}`);
     }
   });
 
