@@ -2,11 +2,12 @@ import type { Logger } from 'pino';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database } from '../db/client.js';
 import type { Actor, AuditDraft } from '../domain/audit/draft.js';
+import { networkOf } from '../domain/rate-limit.js';
 import type { ClientAddress } from './client-address.js';
 import type { AuthFailure } from './credential-verdict.js';
 import type { Metrics } from './metrics.js';
 
-/** AU-12: individual events per client address and minute. One event at the end of the minute sums up the rest. */
+/** AU-12: individual events per client address (of IPv6: per /64) and minute. One event at the end of the minute sums up the rest. */
 const eventsPerWindow = 60;
 const windowMs = 60_000;
 /** Above this number, further addresses share one window. */
@@ -54,7 +55,7 @@ export function createAuthFailureLog(services: AuthFailureServices): AuthFailure
     record: async (failure) => {
       services.metrics.authFailures.inc({ reason: failure.error.code });
       if (failure.error.code === 'auth.missing_token') return;
-      const address = failure.address.clientIp ?? '';
+      const address = networkOf(failure.address.clientIp ?? '');
       const key = windows.has(address) || windows.size < maxAddresses ? address : '';
       const window = windows.get(key) ?? open(key, failure.address);
       if (window.written >= eventsPerWindow || failure.error.code === 'rate.limited') {

@@ -138,4 +138,17 @@ describe('the record of refused credentials (AU-12, AU-21)', () => {
     expect(events).toHaveLength(61);
     expect(events.at(-1)?.metadata).toBe('{"suppressed":3}');
   });
+
+  it('counts the addresses of one IPv6 network, which one host can have, as one', async () => {
+    const third = await api.another();
+    const from = (host: number) =>
+      third.call('GET', '/api/me', { token: `svc_${'ef'.repeat(16)}`, headers: { 'x-forwarded-for': `2001:db8:0:7::${host}` } });
+    for (let host = 10; host < 73; host += 9) await Promise.all(Array.from({ length: 9 }, (_, index) => from(host + index)));
+    await third.close();
+    const events = await api.services.database.query<{ suppressed: number | null }>(
+      `select (metadata_json::jsonb->>'suppressed')::int as suppressed
+       from audit_events where event_type = 'auth.failure' and client_ip like '2001:db8:0:7:%' order by position`,
+    );
+    expect([events.length, events.at(-1)?.suppressed]).toEqual([61, 3]);
+  });
 });
