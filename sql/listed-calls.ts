@@ -8,6 +8,12 @@ export function isListedCall(name: string): boolean {
   return names.has(folded) || prefixes.some((prefix) => folded.startsWith(prefix));
 }
 
+/**
+ * Whether reading this table counts as such a call: PostgreSQL's views on listed functions, which read files of the server, and InnoDB's tables whose
+ * counters a read sets back for everybody.
+ */
+export const isListedTable = (name: string): boolean => tables.has(name.toLowerCase());
+
 const own = `set_config nextval setval copy_to copy_from loread lowrite query_to_xml query_to_xmlschema query_to_xml_and_xmlschema
   cursor_to_xml cursor_to_xmlschema table_to_xml schema_to_xml database_to_xml ts_stat ts_rewrite connectby xpath_table
   pg_notify pg_cancel_backend pg_terminate_backend pg_execute_server_program pg_stat_file pg_reload_conf pg_rotate_logfile
@@ -37,6 +43,11 @@ const ofOthers = `query_export_to_s3 table_import_from_s3 invoke blob_put
   set_firewall_group_mode read_firewall_groups read_firewall_group_allowlist audit_api_message_emit_udf`;
 
 const names = new Set(`${own} ${ofOthers}`.split(/\s+/));
+
+const tables = new Set(
+  `pg_file_settings pg_hba_file_rules pg_ident_file_mappings
+  innodb_cmp_reset innodb_cmp_per_index_reset innodb_cmpmem_reset`.split(/\s+/),
+);
 
 const prefixes = `dblink lo_ crosstab pg_sleep pg_advisory_ pg_try_advisory_ pg_ls_ pg_read_ pg_file_ pg_create_ pg_drop_ pg_copy_
   pg_wal_ pg_backup_ pg_start_backup pg_stop_backup pg_log_ pg_logical_ pg_replication_ pg_restore_ pg_clear_ pg_set_

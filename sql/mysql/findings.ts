@@ -1,10 +1,10 @@
-import { isListedCall } from '../listed-calls.js';
+import { isListedCall, isListedTable } from '../listed-calls.js';
 import { hasWords, type MysqlStatement, nameOf } from './statement.js';
 
 /** What occurs anywhere in a statement, at any depth (SQ-72). Words count whatever precedes them: a false alarm is better than a miss. */
 export interface MysqlFindings {
   locksRows: boolean;
-  /** A listed function, `:=` or MariaDB's NEXT VALUE FOR. */
+  /** A listed function or table, or MariaDB's NEXT VALUE FOR. */
   listedCall: boolean;
   assigns: boolean;
   /** Indexes of INTO. */
@@ -14,7 +14,9 @@ export interface MysqlFindings {
 
 export function findInMysql(statement: MysqlStatement): MysqlFindings {
   const found = { locksRows: false, listedCall: false, assigns: false, into: [] as number[], procedure: false };
-  for (const [at, { upper }] of statement.tokens.entries()) {
+  for (const [at, token] of statement.tokens.entries()) {
+    const { upper } = token;
+    found.listedCall ||= isListedTable(nameOf(token) ?? '');
     if (upper === ':=') found.assigns = true;
     else if (upper === 'INTO') found.into.push(at);
     else if (upper === 'PROCEDURE') found.procedure = true;

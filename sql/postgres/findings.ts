@@ -1,4 +1,4 @@
-import { isListedCall } from '../listed-calls.js';
+import { isListedCall, isListedTable } from '../listed-calls.js';
 import { listOf, nodeOf, type Tree, textOf } from '../tree.js';
 
 /** What occurs anywhere in a statement's tree (SQ-40, SQ-41). */
@@ -59,6 +59,7 @@ function note(found: Notes, field: string, child: Tree): void {
   else if (field === 'LockingClause') found.locksRows = true;
   else if (field === 'intoClause') found.intoTable = true;
   else if (field === 'ParamRef') found.parameter = true;
+  else if (field === 'relname') found.listedCall ||= isListedTable(textOf(child));
   else if (field === 'funcname') found.listedCall ||= isListedName(listOf(child).at(-1));
   else if (field === 'A_Indirection') found.listedCall ||= listOf(nodeOf(child).indirection).some(isListedName);
   else if (field === 'ColumnRef') found.listedColumn ||= listOf(nodeOf(child).fields).slice(1).some(isListedName);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlClassifier, type SqlClassifier } from '../../sql/classify.js';
-import { isListedCall } from '../../sql/listed-calls.js';
+import { isListedCall, isListedTable } from '../../sql/listed-calls.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -30,12 +30,18 @@ describe('SQ-45: every volatile function of the server is listed or known to cha
     expect((await unlisted()).filter((name) => !harmless.has(name))).toEqual([]);
   });
 
-  it('of the extensions that come with it', async () => {
+  it('of the extensions that come with it, also where a view calls it', async () => {
     const extended = await connectEmptyDatabase();
     const { rows } = await extended.client.query<{ name: string }>(
       `select name from pg_available_extensions where name !~ '^.*(plperl|plpython|pltcl)'`,
     );
     for (const { name } of rows) await extended.client.query(`create extension if not exists "${name}" cascade`);
+    const { rows: views } = await extended.client.query<{ name: string; text: string }>(
+      'select viewname as name, definition as text from pg_views',
+    );
+    const calling = views.filter(({ text }) => [...text.matchAll(/(\w+)\(/g)].some(([, name]) => isListedCall(name ?? '')));
+    expect(calling.map(({ name }) => name).filter((name) => !isListedTable(name))).toEqual([]);
+    expect(calling.length).toBe(3);
     const names = await unlisted(extended.client);
     expect(names.filter((name) => !harmless.has(name) && !harmlessInExtensions.has(name))).toEqual([]);
     await extended.client.end();
@@ -85,6 +91,34 @@ describe('SQ-45: a function of an extension or a service that reaches beyond the
     const options = { dialect, statementTimeoutSecs: 30 };
     expect(await sql.classify(text, options)).toMatchObject({ verdict: 'accepted', read: false, write: true });
     expect(await sql.classify(`explain ${text}`, options)).toMatchObject({ verdict: 'accepted', read: false });
+  });
+});
+
+describe('SQ-45: a table of the server that is a listed call when it is read', () => {
+  let sql: SqlClassifier;
+  beforeAll(async () => {
+    sql = await createSqlClassifier();
+  });
+  afterAll(() => sql.close());
+
+  it.each([
+    ['select * from pg_hba_file_rules', 'postgresql'],
+    ['table pg_catalog."pg_file_settings"', 'postgresql'],
+    ['select (select count(*) from PG_IDENT_FILE_MAPPINGS)', 'postgresql'],
+    ['select * from information_schema.innodb_cmp_reset', 'mysql'],
+    ['select 1 from small join INFORMATION_SCHEMA . `Innodb_CmpMem_Reset` r', 'mysql'],
+    ['table information_schema.INNODB_CMP_PER_INDEX_RESET', 'mysql'],
+  ] as const)('is a write: %s', async (text, dialect) => {
+    const options = { dialect, statementTimeoutSecs: 30 };
+    expect(await sql.classify(text, options)).toMatchObject({ verdict: 'accepted', read: false, write: true, ddl: false });
+    expect(await sql.classify(`create view v as ${text}`, options)).toMatchObject({ ddl: true, facts: [{ listedCall: true }] });
+  });
+
+  it.each([
+    [`select 'pg_hba_file_rules', pg_settings.name from pg_settings`, 'postgresql'],
+    [`select 'innodb_cmp_reset' from information_schema.innodb_cmp`, 'mysql'],
+  ] as const)('but not its name in a text, nor another table: %s', async (text, dialect) => {
+    expect(await sql.classify(text, { dialect, statementTimeoutSecs: 30 })).toMatchObject({ verdict: 'accepted', read: true });
   });
 });
 

@@ -1,6 +1,6 @@
 import type { RowDataPacket } from 'mysql2';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isListedCall } from '../../../sql/listed-calls.js';
+import { isListedCall, isListedTable } from '../../../sql/listed-calls.js';
 import { builtInOfMysql } from '../../../sql/mysql/built-ins.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
 import { didHarm, openWatched, runWatched, wasStopped } from '../../support/write-watch.js';
@@ -36,6 +36,28 @@ describe.skipIf(server === null)(
       expect(harmful).toEqual([]);
       expect(functions.length).toBeGreaterThan(200);
       expect(called).toBeGreaterThan(500);
+    });
+
+    it('SQ-45: a read of a table that sets counters back does so in a read-only transaction, and is listed', async () => {
+      const connection = await openWatched(server!.url('mysql'), 300);
+      const [tables] = await connection.query<RowDataPacket[]>(
+        `select table_name as name from information_schema.tables where table_schema = 'information_schema' and table_name like '%\\_reset'`,
+      );
+      expect(tables.map(({ name }) => String(name)).filter((name) => !isListedTable(name))).toEqual([]);
+      const pages = async (table: string) => {
+        const [[row]] = await connection.query<RowDataPacket[]>(
+          `select sum(compress_ops) as pages from information_schema.${table}`,
+        );
+        return Number(row?.pages);
+      };
+      await connection.query('create database counted');
+      await connection.query('create table counted.t (a int primary key, b text) engine=InnoDB row_format=compressed');
+      await connection.query("insert into counted.t select seq, repeat('x', 2000) from counted.seq_1_to_500");
+      await connection.query('start transaction read only');
+      expect(await pages('innodb_cmp_reset')).toBeGreaterThan(0);
+      expect(await pages('innodb_cmp')).toBe(0);
+      await connection.query('rollback');
+      connection.destroy();
     });
 
     it('HD-1: each has a verdict, and none is called harmless that is listed', async () => {
