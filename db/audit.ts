@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { auditCategory } from '../domain/audit/catalogue.js';
 import { type AuditDraft, type AuditSubject, metadataJson } from '../domain/audit/draft.js';
-import type { Transaction } from './client.js';
+import type { Database, Transaction } from './client.js';
+import { writing } from './move-statement.js';
 import { insertDeliveries } from './webhook-deliveries.js';
 
 /** Writes events in order, in the transaction of the change that they record (AU-10), with what they tell webhooks (NT-3). */
@@ -15,8 +16,16 @@ export async function insertAuditEvents(
   await insertDeliveries(tx, tx.outgoingOf(drafts, null).deliveries);
 }
 
+/** Writes an event that records no change (AU-11), of which no webhook is told (NT-1), in one statement that commits by itself. */
+export async function insertLoneEvent(db: Database, draft: AuditDraft, subject: AuditSubject | null = null): Promise<void> {
+  const eventId = randomUUID();
+  const text = writing(['allowed as (select 1)', auditInsert('$1')]);
+  const write = { text, values: [auditRows([draft], subject, eventId)], topics: [], eventId };
+  if (!(await db.writeOnce(write))) throw new Error('the event was not written');
+}
+
 /**
- * The same as part of a larger statement: `audited as (insert …)`. The parameter holds the result of `auditRows`; nothing is written unless `guard`, a
+ * Events as part of a larger statement: `audited as (insert …)`. The parameter holds the result of `auditRows`; nothing is written unless `guard`, a
  * part before it, has a row.
  */
 export function auditInsert(parameter: string, guard: string | null = null): string {

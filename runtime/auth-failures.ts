@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { insertAuditEvents } from '../db/audit.js';
+import { insertLoneEvent } from '../db/audit.js';
 import type { Database } from '../db/client.js';
 import type { Actor, AuditDraft } from '../domain/audit/draft.js';
 import { networkOf } from '../domain/rate-limit.js';
@@ -73,7 +73,7 @@ export function createAuthFailureLog(services: AuthFailureServices): AuthFailure
 
 async function writeEvent({ database, metrics, log }: AuthFailureServices, draft: AuditDraft): Promise<void> {
   try {
-    await database.transaction((tx) => insertAuditEvents(tx, [draft]));
+    await insertLoneEvent(database, draft);
   } catch (error) {
     metrics.auditWriteFailures.inc();
     log.error({ error: String(error) }, 'auth.failure not written');

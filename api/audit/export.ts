@@ -1,6 +1,6 @@
 import { eventHash } from '../../crypto/audit-hash.js';
 import type { SigningKey } from '../../crypto/ed25519.js';
-import { insertAuditEvents } from '../../db/audit.js';
+import { insertLoneEvent } from '../../db/audit.js';
 import { type ExportSpan, exportPages, readExportSpan } from '../../db/audit-export.js';
 import { type AuditFilters, isUnrestricted } from '../../db/audit-filters.js';
 import { outsideCall } from '../../db/call-limit.js';
@@ -122,7 +122,7 @@ async function audit(services: Services, actor: Actor, filters: Record<string, s
     metadata: { filters, count },
   };
   try {
-    await outsideCall(() => services.database.transaction((tx) => insertAuditEvents(tx, [draft])));
+    await outsideCall(() => insertLoneEvent(services.database, draft));
   } catch (error) {
     services.metrics.auditWriteFailures.inc();
     services.log.error({ error: String(error) }, 'audit.exported not written');

@@ -1,4 +1,4 @@
-import { insertAuditEvents } from '../../db/audit.js';
+import { insertLoneEvent } from '../../db/audit.js';
 import type { AuditDraft } from '../../domain/audit/draft.js';
 import type { PreflightAnswer } from '../../domain/preflight.js';
 import type { Services } from '../context.js';
@@ -26,9 +26,8 @@ export async function auditPreflight(
       database,
       environment,
     };
-    await services.database.transaction((tx) =>
-      insertAuditEvents(tx, [draftOf(call, found, impact)], { ...subject, ...auditTexts(services, { ...text, redactedDetail }) }),
-    );
+    const texts = auditTexts(services, { ...text, redactedDetail });
+    await insertLoneEvent(services.database, draftOf(call, found, impact), { ...subject, ...texts });
   } catch (error) {
     services.metrics.auditWriteFailures.inc();
     services.log.error({ error: String(error) }, 'preflight.attempted not written');

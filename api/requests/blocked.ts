@@ -1,4 +1,4 @@
-import { insertAuditEvents } from '../../db/audit.js';
+import { insertLoneEvent } from '../../db/audit.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import { invalid } from '../../domain/errors.js';
 import type { Operation } from '../../domain/policies.js';
@@ -55,7 +55,7 @@ async function auditBlocked(
   try {
     const texts = auditTexts(services, { operation, detail: input.detail, redactedDetail });
     const subject = { requestId: null, operation, database, environment, ...texts };
-    await services.database.transaction((tx) => insertAuditEvents(tx, [draft], subject));
+    await insertLoneEvent(services.database, draft, subject);
   } catch (error) {
     services.metrics.auditWriteFailures.inc();
     services.log.error({ error: String(error) }, 'request.blocked_by_review not written');

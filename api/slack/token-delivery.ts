@@ -1,4 +1,4 @@
-import { insertAuditEvents } from '../../db/audit.js';
+import { insertLoneEvent } from '../../db/audit.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import { isSlackUserId } from '../../domain/slack/mentions.js';
@@ -26,7 +26,7 @@ export async function deliverToken(services: Services, to: TokenToDeliver): Prom
   const delivered = isSlackUserId(slackUserId) && (await send(services, to));
   const event = tokenDelivered(actor, tokenId, delivered ? 'delivered' : 'failed', !delivered && elseReturned);
   try {
-    await services.database.transaction((tx) => insertAuditEvents(tx, [event]));
+    await insertLoneEvent(services.database, event);
   } catch (error) {
     // The token is valid and on its way: a refusal now would lose it.
     services.metrics.auditWriteFailures.inc();
