@@ -36,10 +36,12 @@ export async function listRequests(context: Context, _: readonly string[], optio
   });
   const page = reply.json();
   const requests = page.get('requests')?.items() ?? [];
+  const total = totalOf(page) ?? `${requests.length}`;
   return {
     data: reply.text,
     human: () => (requests.length === 0 ? '' : requestTable(context, requests)),
-    note: requests.length === 0 ? 'no requests' : `${requests.length} of ${totalOf(page) ?? requests.length}`,
+    // None on a page beyond the last does not mean that there are none.
+    note: total === '0' ? 'no requests' : `${requests.length} of ${total}`,
   };
 }
 

@@ -102,6 +102,14 @@ describe('request list and show', () => {
     );
   });
 
+  it('says that there are none only if there are none, not on a page beyond the last', async () => {
+    const note = async (total: number) => {
+      api.on(paths.list, { body: { requests: [], total, limit: 50, offset: 40 } });
+      return (await svc('request', 'list', '--offset', '40')).stderr;
+    };
+    expect([await note(2), await note(0)]).toEqual(['0 of 2\n', 'no requests\n']);
+  });
+
   it('filters by database only when it is given as an option', async () => {
     api.on(paths.list, page(requestId));
     await svc('request', 'list', '--pending-for-me', '--decided-by-me', '--user', 'a&b');
