@@ -108,13 +108,14 @@ export const NAMESAKES = `
   limit ${MAX_ROWS}`;
 
 /**
- * Tables that a foreign key of a table outside the snapshot carries changes on from: what runs there is not told. That table lies in a schema that
- * the role may not use.
+ * Tables from which a write leads on to where the snapshot does not reach, so that what runs there is not told: by a foreign key of a table in a schema
+ * that the role may not use, or into a partition or child that lies on another server.
  */
 export const HALF_SEEN = `
-  with t as (${USER_TABLES})
-  select distinct t.oid from t join pg_catalog.pg_constraint c
+  with recursive ${family}
+  select t.oid from t join pg_catalog.pg_constraint c
     on c.contype = 'f' and t.oid = coalesce(pg_catalog.pg_partition_root(c.confrelid), c.confrelid)
   where (c.confdeltype in ('c', 'n', 'd') or c.confupdtype in ('c', 'n', 'd'))
     and not exists (select 1 from t own where own.oid = coalesce(pg_catalog.pg_partition_root(c.conrelid), c.conrelid))
+  union select f.root from family f join pg_catalog.pg_class m on m.oid = f.member where m.relkind = 'f'
   limit ${MAX_ROWS}`;

@@ -231,7 +231,7 @@ describe('the schema of a PostgreSQL target', () => {
     }
   });
 
-  it('does not tell what runs with a write that a foreign key carries on into a schema that it may not use: unknown (HD-21, SQ-I7)', async () => {
+  it('does not tell what runs with a write that a foreign key carries on into a schema that it may not use, or a partition to another server: unknown (HD-21, SQ-I7)', async () => {
     const other = await connectEmptyDatabase();
     const role = `writer_${process.pid}`;
     await other.client.query(`
@@ -245,7 +245,13 @@ describe('the schema of a PostgreSQL target', () => {
       grant all on customers, plain to ${role};
       insert into customers values (1);
       insert into billing.invoices values (1);
-      analyze;
+      create table spread (id int, place int) partition by list (place);
+      create table spread_here partition of spread for values in (1);
+      create foreign data wrapper none;
+      create server elsewhere foreign data wrapper none;
+      create foreign table spread_there partition of spread for values in (2) server elsewhere;
+      grant all on spread to ${role};
+      analyze customers, plain, spread_here;
     `);
     const url = Object.assign(new URL(other.database.url), { username: role, password: 'x' }).href;
     const own = newDriver(url);
@@ -257,8 +263,9 @@ describe('the schema of a PostgreSQL target', () => {
         if (verdict.verdict !== 'accepted') throw new Error(text);
         return assessRisk({ ...passing, facts: verdict.facts, snapshot }).factors;
       };
-      expect(snapshot.tables.map(({ name }) => name)).toEqual(['customers', 'plain']);
+      expect(snapshot.tables.map(({ name }) => name)).toEqual(['customers', 'plain', 'spread']);
       expect(await riskOf('delete from customers where id = 1')).toEqual([{ name: 'schema_incomplete' }]);
+      expect(await riskOf('insert into spread values (1, 2)')).toEqual([{ name: 'schema_incomplete' }]);
       expect(await riskOf('delete from plain where id = 1')).toEqual([]);
       const client = new pg.Client({ connectionString: url });
       await client.connect();
