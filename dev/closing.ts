@@ -10,7 +10,7 @@ export async function closingText(stage: Stage, atEnd: string): Promise<string> 
   const lines = ['', `The gateway runs at ${underLocalhost(stage.serverUrl)}`];
   if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
   lines.push(`Logs               ${shownPath(stage.layout.run)}`, ...consoleLines(stage));
-  lines.push('', 'Or try, from this folder in another terminal:');
+  lines.push('', 'Or try:');
   for (const words of await commands(stage)) lines.push(`  ${words.map(paste).join(' ')}`);
   lines.push(...loginLines(stage), '', atEnd);
   return lines.join('\n');
@@ -21,7 +21,7 @@ function consoleLines({ layout }: Stage): string[] {
   const open = (user: string) => `  npx svc --config ${paste(shownPath(join(layout.data, `${user}.toml`)))} console`;
   return [
     '',
-    'The web console as alice, who asks, and beside her as bob, who approves, from this folder:',
+    'Open the web console from this folder, in another terminal: as alice, who asks, and as bob, who approves:',
     open('alice'),
     open('bob'),
   ];
