@@ -42,15 +42,22 @@ function calledAt(statement: MysqlStatement, at: number): UsedName | null {
   const name = nameOf(token);
   if (token === undefined || name === null) return null;
   if (upperAt(statement, at - 1) === '.') return { schema: nameOf(statement.tokens[at - 2]) ?? '', name };
-  if (token.kind === 'word' && notCalled.has(token.upper)) return null;
+  if (token.kind === 'word' && (notCalled.has(token.upper) || isClause(statement, at))) return null;
   // A column list of a derived table or of a part of a WITH.
   const behind = upperAt(statement, at - 1) === 'AS' ? at - 2 : at - 1;
   if (upperAt(statement, behind) === ')' || hasWords(statement, skipPair(statement, at + 1), 'AS', '(')) return null;
   const folded = name.trimEnd().toLowerCase();
-  const apart = token.end !== statement.tokens[at + 1]?.start;
+  const close = skipPair(statement, at + 1);
+  const apart = token.end !== statement.tokens[at + 1]?.start && !hasWords(statement, close, 'OVER');
+  const isStored = folded === 'json_table' && !statement.tokens.slice(at, close).some(({ upper }) => upper === 'COLUMNS');
   // In quotes, or with a space before the parenthesis, the server takes names that its grammar knows for stored functions.
-  return { schema: token.kind === 'name' || (apart && adjacent.has(folded)) ? '' : null, name: folded };
+  return { schema: token.kind === 'name' || isStored || (apart && adjacent.has(folded)) ? '' : null, name: folded };
 }
+
+/** COLUMNS and ESCAPE behind a text, OF behind AS; elsewhere these are names that no server reserves. */
+const isClause = (statement: MysqlStatement, at: number): boolean =>
+  (/^(COLUMNS|ESCAPE)$/.test(upperAt(statement, at)) && statement.tokens[at - 1]?.kind === 'string') ||
+  hasWords(statement, at - 1, 'AS', 'OF');
 
 /** The last token of the table of an INSERT or REPLACE; its column list may follow. */
 function insertedTableEnd(statement: MysqlStatement, verbAt: number): number | null {
@@ -72,10 +79,11 @@ const withoutParentheses =
 /** Keywords that may precede a parenthesis without being a call. A function with such a name can only be called in quotes or with its database. */
 const notCalled = words(`
   AND OR NOT XOR IN ON USING VALUES VALUE WHERE HAVING SELECT FROM JOIN AS ALL ANY SOME EXISTS DISTINCT DISTINCTROW UNION EXCEPT INTERSECT BY
-  WHEN THEN ELSE CASE BETWEEN LIKE REGEXP RLIKE IS SET OVER ROW INTERVAL DIV MOD BINARY ESCAPE INDEX KEY PARTITION AGAINST LATERAL UPDATE INTO
-  STRAIGHT_JOIN WITH RECURSIVE LIMIT OFFSET RETURNING COLUMNS OF WINDOW DECIMAL DEC NUMERIC VARCHAR VARBINARY NCHAR FLOAT DOUBLE REAL BIT INT
+  WHEN THEN ELSE CASE BETWEEN LIKE REGEXP RLIKE IS SET OVER ROW INTERVAL DIV MOD BINARY INDEX KEY PARTITION LATERAL UPDATE INTO
+  STRAIGHT_JOIN WITH RECURSIVE LIMIT OFFSET RETURNING WINDOW DECIMAL DEC NUMERIC VARCHAR VARBINARY NCHAR FLOAT DOUBLE REAL BIT INT
   INTEGER BIGINT SMALLINT TINYINT MEDIUMINT DATETIME SIGNED UNSIGNED SEPARATOR FOR`);
-/** The names that, by MySQL's manual, must not be followed by a space. */
+/** The names that, by MySQL's manual or for MariaDB, must not be followed by a space. */
 const adjacent =
-  words(`adddate bit_and bit_or bit_xor cast count curdate curtime date_add date_sub extract group_concat max mid min now position
-  session_user std stddev stddev_pop stddev_samp subdate substr substring sum sysdate system_user trim variance var_pop var_samp`);
+  words(`adddate bit_and bit_or bit_xor cast count cume_dist curdate curtime date_add date_sub dense_rank extract first_value group_concat
+  json_arrayagg json_objectagg lag lead max median mid min now nth_value ntile percent_rank percentile_cont percentile_disc position rank
+  session_user std stddev stddev_pop stddev_samp subdate substr substring sum sysdate system_user trim trim_oracle variance var_pop var_samp`);

@@ -1,12 +1,16 @@
 import type { RowDataPacket } from 'mysql2';
 import { afterAll, describe, expect, it } from 'vitest';
+import { createSqlClassifier } from '../../../sql/classify.js';
 import { isListedCall, isListedTable } from '../../../sql/listed-calls.js';
 import { builtInOfMysql } from '../../../sql/mysql/built-ins.js';
+import { withMysql } from '../../support/mysql.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
 import { didHarm, openWatched, runWatched, wasStopped } from '../../support/write-watch.js';
 
 const server = await openOwnMariadb(import.meta.url);
 afterAll(() => server?.stop());
+
+const NO_RIGHT_TO_EXECUTE = 1370;
 
 /** Lists of arguments, at least one of which fits most functions. */
 const argumentLists = [
@@ -58,6 +62,40 @@ describe.skipIf(server === null)(
       expect(await pages('innodb_cmp')).toBe(0);
       await connection.query('rollback');
       connection.destroy();
+    });
+
+    it('HD-21: a stored function counts whatever its name, where the server calls it and not its own', async () => {
+      const admin = await openWatched(server!.url('mysql'), 300);
+      await admin.query('create database stored');
+      await admin.query('create table stored.t (id int primary key, x int)');
+      await admin.query("create user teller identified by 'told'");
+      await admin.query('grant select, update on stored.t to teller');
+      const [rows] = await admin.query<RowDataPacket[]>(
+        'select lower(word) as name from information_schema.keywords union select lower(function) from information_schema.sql_functions',
+      );
+      const names = rows.map(({ name }) => String(name)).filter((name) => /^\w+$/.test(name));
+      for (const name of names) await admin.query(`create function stored.\`${name}\`(a int) returns int deterministic return a`);
+      const url = Object.assign(new URL(server!.url('stored')), { username: 'teller', password: 'told' }).href;
+      const stored: string[] = [];
+      await withMysql(url, async (connection) => {
+        await connection.query("set sql_mode = ''");
+        for (const call of names.flatMap((name) => [`${name}(1)`, `${name} (1)`])) {
+          const error = await connection.query(`explain update t set x = ${call} where id = 1`).catch((thrown) => thrown);
+          if (error.errno === NO_RIGHT_TO_EXECUTE) stored.push(call);
+        }
+      });
+      admin.destroy();
+      const sql = await createSqlClassifier();
+      const unseen: string[] = [];
+      for (const call of stored) {
+        const text = `update t set x = ${call} where id = 1`;
+        const verdict = await sql.classify(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+        const [facts] = verdict.verdict === 'accepted' ? verdict.facts : [];
+        if (facts && facts.unlisted.length === 0 && !facts.listedCall) unseen.push(call);
+      }
+      await sql.close();
+      expect(unseen).toEqual([]);
+      expect(stored.length).toBeGreaterThan(300);
     });
 
     it('HD-1: each has a verdict, and none is called harmless that is listed', async () => {
