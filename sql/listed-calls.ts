@@ -31,7 +31,7 @@ const own = `set_config nextval setval copy_to copy_from loread lowrite query_to
 /**
  * These reach other servers, files, processes or statistics, which no transaction undoes: aws_s3, aws_lambda, azure_storage, pgsql-http and pg_net, Citus,
  * oracle_fdw, pg_clickhouse, pg_duckdb, orafce, the reset functions of monitoring extensions, HypoPG, whose indexes would last as long as the session;
- * Aurora's Lambda, MySQL's masking, firewall and audit plugins.
+ * Aurora's Lambda, MySQL's masking, firewall and audit plugins, the JSON functions of MariaDB's CONNECT, adminpack up to PostgreSQL 16.
  */
 const ofOthers = `query_export_to_s3 table_import_from_s3 invoke blob_put
   http http_get http_post http_put http_patch http_delete http_head master_run_on_worker
@@ -40,7 +40,8 @@ const ofOthers = `query_export_to_s3 table_import_from_s3 invoke blob_put
   pg_stat_kcache_reset pg_stat_monitor_reset pg_qualstats_reset pg_store_plans_reset pg_wait_sampling_reset_profile
   hypopg_create_index hypopg_drop_index hypopg_hide_index hypopg_unhide_index hypopg_unhide_all_indexes hypopg_reset
   lambda_sync lambda_async gen_dictionary_load gen_dictionary_drop
-  set_firewall_group_mode read_firewall_groups read_firewall_group_allowlist audit_api_message_emit_udf`;
+  set_firewall_group_mode read_firewall_groups read_firewall_group_allowlist audit_api_message_emit_udf
+  json_file jbin_file bson_file bbin_file envar pg_logdir_ls`;
 
 const names = new Set(`${own} ${ofOthers}`.split(/\s+/));
 
@@ -53,4 +54,4 @@ const prefixes = `dblink lo_ crosstab pg_sleep pg_advisory_ pg_try_advisory_ pg_
   pg_wal_ pg_backup_ pg_start_backup pg_stop_backup pg_log_ pg_logical_ pg_replication_ pg_restore_ pg_clear_ pg_set_
   pg_stat_reset pg_stat_statements_reset asynchronous_connection_failover_ group_replication_ keyring_ version_tokens_
   service_get_ service_release_ audit_log_ masking_dictionar firewall_ spider_ binary_upgrade_ pg_buffercache_evict
-  run_command_on_ pg_background_ pldbg_`.split(/\s+/);
+  run_command_on_ pg_background_ pldbg_ jfile_ bfile_`.split(/\s+/);

@@ -87,6 +87,11 @@ describe('SQ-45: a function of an extension or a service that reaches beyond the
     [`select lambda_async('arn:aws:lambda:f', '{}')`, 'mysql'],
     [`select gen_dictionary_load('/tmp/x', 'names')`, 'mysql'],
     [`select set_firewall_group_mode('g', 'OFF')`, 'mysql'],
+    [`select json_file('/etc/secrets.json')`, 'mysql'],
+    [`select jfile_make(json_object('a', 1), '/tmp/x.json', 0)`, 'mysql'],
+    [`select bfile_make(bson_file('/etc/secrets.json'), '/tmp/x.json')`, 'mysql'],
+    [`select envar('MYSQL_PWD')`, 'mysql'],
+    ['select * from pg_logdir_ls() as l (at timestamp, file text)', 'postgresql'],
   ] as const)('is a write: %s', async (text, dialect) => {
     const options = { dialect, statementTimeoutSecs: 30 };
     expect(await sql.classify(text, options)).toMatchObject({ verdict: 'accepted', read: false, write: true });
