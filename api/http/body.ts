@@ -104,15 +104,24 @@ async function collectDeclared(request: IncomingMessage, declared: number): Prom
   return body;
 }
 
+/** Keeps no chunk: the client chooses their size, and one of a byte takes hundreds in memory. */
 async function collectChunked(request: IncomingMessage, limitBytes: number, over: () => Error): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+  let body = new Uint8Array(0);
   let length = 0;
   await collect(request, (chunk) => {
-    length += chunk.length;
-    if (length > limitBytes) throw over();
-    chunks.push(chunk);
+    const end = length + chunk.length;
+    if (end > limitBytes) throw over();
+    if (end > body.length) body = grown(body, Math.max(end, Math.min(2 * length, limitBytes)));
+    body.set(chunk, length);
+    length = end;
   });
-  return joined(chunks, length);
+  return body.subarray(0, length);
+}
+
+function grown(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(length);
+  larger.set(bytes);
+  return larger;
 }
 
 /** Passes each chunk to `take`. If `take` throws, the body is refused. */
@@ -135,17 +144,6 @@ function collect(request: IncomingMessage, take: (chunk: Uint8Array) => void): P
     if (request.destroyed) return onBroken();
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
   });
-}
-
-function joined(chunks: Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1 && chunks[0]) return chunks[0];
-  const all = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return all;
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
