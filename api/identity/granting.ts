@@ -44,8 +44,14 @@ export function requireKnownGroups(
   key = 'groups',
   held: readonly string[] = [],
 ): void {
+  const unknown = unknownOf(shared);
+  const place = groups.findIndex((name) => unknown(name) && !held.includes(name));
+  if (place >= 0) throw invalid('unknown group', `body.${key}[${place}]`);
+}
+
+function unknownOf(shared: SharedConfig): (group: string) => boolean {
   const known = new Set(shared.auth.groups.map(({ name }) => name));
-  if (groups.some((name) => !known.has(name) && !held.includes(name))) throw invalid('unknown group', `body.${key}`);
+  return (name) => !known.has(name);
 }
 
 /** The same under a lock, before memberships are written: a group that is leaving the configuration gets no new member (IM-75). */
@@ -53,7 +59,8 @@ export async function keepKnownGroups(tx: Transaction, generation: Generation, g
   if (groups.length === 0) return;
   await keepGeneration(tx);
   const latest = await latestGeneration(tx);
-  requireKnownGroups(latest?.content ?? generation.shared, groups);
+  const gone = groups.find(unknownOf(latest?.content ?? generation.shared));
+  if (gone !== undefined) throw invalid('unknown group', `${gone} has just left the configuration`);
 }
 
 /** Callers can grant only what they hold (IM-53). */

@@ -46,8 +46,8 @@ export function plannedUser({ caller, generation }: Acting, user: NewUser): Plan
   if (isReservedId(user.id)) throw invalid(`${user.id} is no id for a user: the audit log calls others so`, 'body.id');
   const roles = [...new Set(user.roles)];
   const groups = [...new Set(user.groups)].sort();
-  requireKnown(generation, 'roles', roles);
-  requireKnownGroups(generation.shared, groups);
+  requireKnown(generation, 'roles', user.roles);
+  requireKnownGroups(generation.shared, user.groups);
   const resolved = resolve(generation, { roles, groups });
   requireGrantable(caller, resolved);
   return { ...user, roles, groups, ...newInitialToken(user.id, roleNamesOf(resolved), grantBy(caller)) };

@@ -103,7 +103,7 @@ describe('changing a user (IM-63)', () => {
     ['a group added and removed', { add_groups: ['auditors'], rm_groups: ['auditors'] }, 'body.add_groups[0]'],
     ['an unknown role', { add_roles: ['dba', 'none'] }, 'body.add_roles[1]'],
     ['the role of agents', { roles: ['agent-default'] }, 'body.roles[0]'],
-    ['an unknown group', { add_groups: ['none'] }, 'body.add_groups'],
+    ['an unknown group', { add_groups: ['dba-team', 'none'] }, 'body.add_groups[1]'],
     ['a list that is none', { add_roles: 'dba' }, 'body.add_roles'],
     ['lists that are all null, so not given', { roles: null, add_groups: null, rm_groups: null }, 'body'],
     ['a null in a list', { roles: [null] }, 'body.roles[0]'],

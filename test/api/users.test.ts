@@ -50,7 +50,9 @@ describe('creating users (IM-62)', () => {
     ['what it calls strangers', { id: 'anonymous' }, 'body.id'],
     ['an unknown role', { id: 'x', roles: ['requester', 'none'] }, 'body.roles[1]'],
     ['the role of agents', { id: 'x', roles: ['agent-default'] }, 'body.roles[0]'],
-    ['an unknown group', { id: 'x', groups: ['none'] }, 'body.groups'],
+    ['an unknown group', { id: 'x', groups: ['none'] }, 'body.groups[0]'],
+    ['an unknown group after another twice', { id: 'x', groups: ['dba-team', 'dba-team', 'an'] }, 'body.groups[2]'],
+    ['an unknown role after another twice', { id: 'x', roles: ['dba', 'dba', 'none'] }, 'body.roles[2]'],
     ['roles that are no array', { id: 'x', roles: 'requester' }, 'body.roles'],
   ])('refuses %s', async (_what, body, hint) => {
     const answer = await create(body);
