@@ -23,8 +23,9 @@ export function checkMcp(services: Pick<Services, 'config'>, { headers }: { head
 }
 
 const loopback = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/;
+/** Browsers send a host in lower case and leave out the usual port, however the entry is written. */
 const isAllowed = (origin: string, allowed: readonly string[]) =>
-  allowed.length === 0 ? loopback.test(origin) : allowed.includes(origin);
+  allowed.length === 0 ? loopback.test(origin) : allowed.some((entry) => new URL(entry).origin === origin);
 
 /** MC-4. `Vary` because the answer depends on who asks. */
 export function corsHeaders(services: Pick<Services, 'config'>, { headers }: { headers: Headers }): Record<string, string> {
