@@ -28,6 +28,7 @@ import { createDeliveryStarter } from './delivery-starter.js';
 import { createEndedWorkflows } from './ended-workflows.js';
 import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
+import { createGivesWay } from './give-way.js';
 import { createGoneOwners } from './gone-owners.js';
 import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
@@ -159,7 +160,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, tracin
   const days = () => configuration.config().retention;
   const told = { database, temporal, taskQueue, log };
   return [
-    createPublisher({ ...told, tracing }),
+    createPublisher({ ...told, tracing, givesWay: createGivesWay(database, maxBacklog) }),
     createDeliveryStarter({ ...told, onCancelled: () => metrics.webhookDeliveries.inc({ status: 'cancelled' }) }),
     createDeliveryKeeper(told),
     createOnboardingStarter(told),

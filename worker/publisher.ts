@@ -13,6 +13,7 @@ import {
 } from '../db/outbox.js';
 import { aboutRequest } from '../tracing/attributes.js';
 import { noTracing, type Tracing } from '../tracing/tracing.js';
+import type { GivesWay } from './give-way.js';
 import type { Job } from './job.js';
 import { type Addressee, isAlreadyStarted, signalIfRunning, signalWorkflow, startWorkflow } from './send-news.js';
 import { describeError } from './temporal-errors.js';
@@ -25,6 +26,7 @@ export interface PublisherOptions {
   taskQueue: string;
   log: Logger;
   tracing?: Tracing;
+  givesWay?: GivesWay;
 }
 
 /** How many requests' news may be in flight: enough to hide Temporal's latency, few enough for its history service. */
@@ -35,16 +37,24 @@ const longestPauseMs = 2000;
 const shortestPauseMs = 20;
 /** News of this long shares a take, unless there is more of it than one take holds. */
 const gatherMs = 100;
+const lookAgainMs = 250;
 
 /** Tells workflows what was committed. Takes news, sends each request's news in version order, and deletes exactly what Temporal accepted. */
 export function createPublisher(options: PublisherOptions): Job {
-  const { database, temporal } = options;
+  const { database, temporal, givesWay = async () => false } = options;
   const inFlight = new Set<Promise<void>>();
   const window = createWindow(inFlightLimits);
   const remove = createRemover(database);
-  let gathersUntil = 0;
+  let looksAt = 0;
+  /** What waited for Temporal does not wait for callers too (OP-72). */
+  let catchesUp = false;
   /** Held news waits although Temporal is back. */
   let toRelease = false;
+  /** Notifications cannot shorten it. */
+  const pauseFrom = (from: number, ms: number) => {
+    looksAt = from + ms;
+    return ms;
+  };
   return {
     name: 'publisher',
     wakeOn: topic.outbox,
@@ -53,13 +63,15 @@ export function createPublisher(options: PublisherOptions): Job {
       if (usable === null) return probeMs;
       toRelease ||= temporal.takeReturn();
       if (toRelease) await releaseHeldNews(database);
+      catchesUp ||= toRelease;
       toRelease = false;
       // Waits for a quarter of the window, so that each take covers several requests.
       while (window.size - inFlight.size < window.size / 4) await Promise.race(inFlight);
-      const gathersMs = gathersUntil - performance.now();
-      if (gathersMs > 0) return gathersMs;
+      const looksInMs = looksAt - performance.now();
+      if (looksInMs > 0) return looksInMs;
       const dueInMs = (await nextNewsInMs(database)) ?? longestPauseMs;
       if (dueInMs > 0) return Math.min(longestPauseMs, Math.max(shortestPauseMs, dueInMs));
+      if (!catchesUp && (await givesWay(-dueInMs))) return pauseFrom(performance.now(), lookAgainMs);
       const room = Math.max(1, window.size - inFlight.size);
       const taken = await database.transaction((tx) => takeNews(tx, room));
       const takenAt = performance.now();
@@ -70,8 +82,8 @@ export function createPublisher(options: PublisherOptions): Job {
         inFlight.add(sending);
       }
       if (taken.length === room) return 0;
-      gathersUntil = takenAt + gatherMs;
-      return gatherMs;
+      catchesUp = false;
+      return pauseFrom(takenAt, gatherMs);
     },
     async finish() {
       await Promise.all(inFlight);

@@ -1,0 +1,54 @@
+import { type CpuInfo, cpus, getPriority } from 'node:os';
+import type { Queryable } from '../db/client.js';
+import { hasMoreNews } from '../db/outbox.js';
+
+/** News waits for callers no longer than this. */
+const longestMs = 15_000;
+/**
+ * One caller who asks again at once takes 0.55 of a machine with two cores; on one with four there is room for everybody. 50 reads per second take
+ * 0.4 of two cores, and Temporal keeps pace.
+ */
+const crowdedFrom = 0.45;
+/** The kernel counts in ticks of 10 ms, so that the share of a shorter span says little. */
+const spanMs = 200;
+
+/** Whether news that has waited that long should wait on, so that callers have the processor that Temporal would take. */
+export type GivesWay = (waitedMs: number) => Promise<boolean>;
+
+/** News gives way while the machine is crowded, but never with half of `maxBacklog` waiting: above that, creations are refused (OP-72). */
+export function createGivesWay(database: Queryable, maxBacklog: number, isCrowded = createCrowded()): GivesWay {
+  return async (waitedMs) => waitedMs < longestMs && isCrowded() && !(await hasMoreNews(database, Math.floor(maxBacklog / 2)));
+}
+
+interface Machine {
+  /** In milliseconds, from any start. */
+  at: number;
+  priority: number;
+  cpus: readonly Pick<CpuInfo, 'times'>[];
+}
+
+const thisMachine = (): Machine => ({ at: performance.now(), priority: getPriority(), cpus: cpus() });
+
+/**
+ * Tells whether work of normal priority keeps this machine busy and this process has a lower one, as Temporal beside it has under `svc dev`. A worker of
+ * normal priority was not asked to stand back.
+ */
+export function createCrowded(read = thisMachine): () => boolean {
+  let last = read();
+  let crowded = false;
+  return () => {
+    const next = read();
+    if (next.at - last.at < spanMs) return crowded;
+    crowded = next.priority > 0 && normalShare(last, next) > crowdedFrom;
+    last = next;
+    return crowded;
+  };
+}
+
+/** Of all processor time between the two. What the kernel does for work of any priority is in `sys`, so it counts for nobody. */
+function normalShare(before: Machine, after: Machine): number {
+  const sum = ({ cpus }: Machine, kinds: readonly (keyof CpuInfo['times'])[]) =>
+    cpus.reduce((all, { times }) => all + kinds.reduce((some, kind) => some + times[kind], 0), 0);
+  const spent = (kinds: readonly (keyof CpuInfo['times'])[]) => sum(after, kinds) - sum(before, kinds);
+  return spent(['user']) / Math.max(1, spent(['user', 'nice', 'sys', 'idle', 'irq']));
+}
