@@ -110,6 +110,15 @@ export async function findSnapshotTime(db: Queryable, pair: Pair): Promise<Snaps
   return row ?? null;
 }
 
+/** The same of several pairs; those without a good snapshot are left out. */
+export async function listSnapshotTimes(db: Queryable, pairs: readonly Pair[]): Promise<(Pair & SnapshotTime)[]> {
+  return db.query(
+    `select database, environment, ${snapshotTime} from unnest($1::text[], $2::text[]) as wanted(database, environment)
+       join schema_snapshots using (database, environment) where collected_at is not null`,
+    [pairs.map(({ database }) => database), pairs.map(({ environment }) => environment)],
+  );
+}
+
 /** Null before the pair's first good snapshot. */
 export async function findSnapshot(
   db: Queryable,

@@ -28,21 +28,42 @@ const freshMs = 100;
 export function readAhead<T>(
   read: (db: Vouched, id: string) => Promise<T>,
   topic?: (id: string) => string,
-): ReadAhead & { take(call: { ahead?: Ahead | null }, db: Vouched, id: string): Promise<T> } {
+): ReadAhead & { take(call: Took, db: Vouched, id: string): Promise<T> } {
   return {
-    of: (id, notifications) =>
-      sendable(id, read, (heard) => (topic === undefined ? () => {} : notifications.subscribe(topic(id ?? ''), heard))),
-    take: (call, db, id) => (call.ahead?.take() as Promise<T> | null | undefined) ?? read(db, id),
+    of: (id, notifications) => {
+      if (id == null || !isUuid(id)) return nothing;
+      return sendable(
+        (db) => read(db, id),
+        (heard) => (topic === undefined ? () => {} : notifications.subscribe(topic(id), heard)),
+      );
+    },
+    take: (call, db, id) => taken<T>(call) ?? read(db, id),
   };
 }
 
-function sendable(
-  id: string | null | undefined,
-  read: (db: Vouched, id: string) => Promise<unknown>,
-  listen: (heard: () => void) => () => void,
-): Ahead {
-  if (id == null || !isUuid(id)) return { send: async () => {}, take: () => null, isOvertaken: () => false, close: () => {} };
-  const sent = along((db) => read(db, id));
+/** The same of what may help a call, whatever its path names. `find` gives the read, or null if there is nothing to read. */
+export function guessAhead<T>(
+  find: () => ((db: Vouched) => Promise<T>) | null,
+): ReadAhead & { take(call: Took): Promise<T> | null } {
+  return {
+    of: () => {
+      const read = find();
+      return read === null ? nothing : sendable(read, () => () => {});
+    },
+    take: taken<T>,
+  };
+}
+
+interface Took {
+  ahead?: Ahead | null;
+}
+
+const taken = <T>(call: Took) => (call.ahead?.take() ?? null) as Promise<T> | null;
+
+const nothing: Ahead = { send: async () => {}, take: () => null, isOvertaken: () => false, close: () => {} };
+
+function sendable(read: (db: Vouched) => Promise<unknown>, listen: (heard: () => void) => () => void): Ahead {
+  const sent = along(read);
   let until = 0;
   let overtaken = false;
   let close = () => {};

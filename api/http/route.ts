@@ -126,7 +126,7 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   bodyOptional?: boolean;
   /** A body member that may be too large for a string. `call.taken` holds it; `call.body` holds an empty string. */
   takeBytes?: string;
-  /** What the handler reads first, by the id in the path. */
+  /** What the handler reads first; it travels with the credential. */
   readsAhead?: ReadAhead;
   /** Allows U+0000 and unpaired surrogates (HT-45, AG-50a). */
   anyText?: boolean;

@@ -33,7 +33,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
     const found = await migrationPreflight(call, services, body.operation, dialect);
     return answer(call, services, found ?? blockedAnswer('rejected', noWorkflow, null), skipped);
   }
-  const { verdict, known } = await classifyText(services, generation, { ...body, dialect }, caller);
+  const { verdict, known } = await classifyText(services, generation, { ...body, dialect }, call);
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
     const code = verdict.parseFailure ? 'parse_failure' : 'rejected';

@@ -1,4 +1,5 @@
 import { type Route, route } from '../http/route.js';
+import { snapshotsAhead } from '../requests/snapshots.js';
 import { preflight } from './preflight.js';
 import { preflightBody, preflightResponse } from './schemas.js';
 
@@ -19,6 +20,7 @@ export const preflightRoutes: Route[] = [
     examples: { body: { database: 'shop', environment: 'production', sql: 'select * from parts where quantity = 0' } },
     errors: ['validation.failed', 'auth.forbidden', 'payload.too_large', 'rate.limited', 'service.draining'],
     longPoll: 'preflight',
+    readsAhead: snapshotsAhead,
     handle: preflight,
   }),
 ];

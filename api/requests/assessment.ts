@@ -15,6 +15,7 @@ import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow } from '../..
 import type { Verdict } from '../../sql/classify.js';
 import { type Review, review } from '../../sql/review.js';
 import type { Generation, Services } from '../context.js';
+import type { Ahead } from '../http/ahead.js';
 import { executionPolicy } from './pair.js';
 import { currentSnapshot, type KnownSnapshot } from './snapshots.js';
 
@@ -43,11 +44,11 @@ export async function classifyText(
   services: Services,
   generation: Generation,
   text: TextToClassify,
-  caller: Caller,
+  call: { caller: Caller; ahead?: Ahead | null },
 ): Promise<{ verdict: Verdict; known: KnownSnapshot | null }> {
   const [verdict, known] = await Promise.all([
-    classify(services, generation, text, caller),
-    currentSnapshot(services.database, text),
+    classify(services, generation, text, call.caller),
+    currentSnapshot(services.database, text, call),
   ]);
   return { verdict, known };
 }

@@ -18,6 +18,7 @@ import type { CreationInput, NewRequest } from '../../domain/request/new-request
 import type { StoredRequest } from '../../domain/request/types.js';
 import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation, Services } from '../context.js';
+import type { Ahead } from '../http/ahead.js';
 import { noteTouched } from '../http/call-spans.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
@@ -38,7 +39,7 @@ import { assessSqlDetail } from './sql-detail.js';
 export type CreateCall = Pick<
   Call<undefined, undefined, z.output<typeof creationBody>>,
   'caller' | 'actor' | 'body' | 'bodyBytes' | 'generation' | 'signal' | 'clock'
-> & { isReasonElicited?: boolean };
+> & { isReasonElicited?: boolean; ahead?: Ahead | null };
 
 export const creationPermissions = [
   'request.query',

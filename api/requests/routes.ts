@@ -6,6 +6,7 @@ import { approveRequest, cancelRequest, dispatchAhead, rejectRequest, resumeRequ
 import { approval, cancellation, rejection, resumption } from './decision-body.js';
 import { readRoutes } from './read-routes.js';
 import { created, outcome } from './schemas.js';
+import { snapshotsAhead } from './snapshots.js';
 import { withWarnings } from './warnings.js';
 
 /** Times without a key in `server.toml`, in milliseconds: the dispatch timeout (TT-4) and the wait of a cancel (RQ-72). */
@@ -64,6 +65,7 @@ function moveRoutes(times: RequestTimes): Route[] {
         'service.draining',
         'service.unavailable',
       ],
+      readsAhead: snapshotsAhead,
       handle: async (call, services) => withWarnings(call, services, await createRequest(call, services, times)),
     }),
     route({

@@ -8,6 +8,7 @@ import type { Verdict } from '../../sql/classify.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import { unparsable } from '../../sql/verdict.js';
 import type { Services } from '../context.js';
+import type { Ahead } from '../http/ahead.js';
 import type { Call } from '../http/route.js';
 import { type Accepted, assessAccepted, classifyText, missingPermissions } from './assessment.js';
 import { refuseBlocked } from './blocked.js';
@@ -16,14 +17,14 @@ import { passage } from './passage.js';
 
 /** The detail of `execute_*`. Empty, refused, unparsable or blocked SQL is 400 (RQ-20). */
 export async function assessSqlDetail(
-  call: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>,
+  call: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'> & { ahead?: Ahead | null },
   services: Services,
   input: CreationInput,
   dialect: Dialect | null,
 ): Promise<AssessedDetail> {
   const { generation, caller } = call;
   const text = { ...input, sql: input.detail, dialect, redact: true };
-  const classifiedText = await classifyText(services, generation, text, caller);
+  const classifiedText = await classifyText(services, generation, text, call);
   const verdict = accepted(classifiedText.verdict);
   const { operation, statementType, statements, redacted: redactedDetail = unparsable } = verdict;
   const assessed = assessAccepted(generation, { ...input, dialect }, verdict, classifiedText.known);
