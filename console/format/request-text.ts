@@ -21,7 +21,7 @@ export const isMigration = (operation: string) => operation.startsWith('migrate_
 /** One line that says what a request is about: the first of the SQL that is no comment, or the versions of a migration. */
 export function subjectOf(operation: string, detail: string): string {
   if (operation === 'migrate_status') return 'which versions are applied';
-  if (isMigration(operation)) return migrationLine(readBundle(detail)) ?? detail.slice(0, 200);
+  if (isMigration(operation)) return migrationLine(readBundle(operation, detail)) ?? detail.slice(0, 200);
   const lines = detail.split('\n').map((line) => line.trim());
   const start = lines.findIndex((line) => line !== '' && !line.startsWith('--'));
   return (start === -1 ? lines : lines.slice(start)).join(' ').replace(/\s+/g, ' ').slice(0, 300);
@@ -36,8 +36,11 @@ export interface Bundle {
   repair: string | null;
 }
 
-/** The files of a migration; null for what is no bundle. */
-export function readBundle(detail: string): Bundle | null {
+/**
+ * The files of a migration, or what a repair does; null for what is no bundle. The operation says which of the two runs: a bundle may hold keys that nothing
+ * reads (MI-15), also those of a repair.
+ */
+export function readBundle(operation: string, detail: string): Bundle | null {
   const value = parsed(detail);
   if (value === null) return null;
   const migrations = Array.isArray(value.migrations) ? value.migrations : [];
@@ -51,7 +54,7 @@ export function readBundle(detail: string): Bundle | null {
       sql: String(one.sql ?? ''),
       transactional: one.transactional !== false,
     })),
-    repair: typeof action === 'string' ? `${action.replaceAll('_', ' ')} ${String(version ?? '')}` : null,
+    repair: operation === 'migrate_repair' ? `${String(action ?? '').replaceAll('_', ' ')} ${String(version ?? '')}` : null,
   };
 }
 

@@ -102,9 +102,22 @@ test('a list tells a request by the first line of its SQL that is no comment, a 
   };
   expect(subjectOf('migrate_up', JSON.stringify(bundle))).toBe('up: 3 files to 3');
   expect(subjectOf('migrate_up', 'no json')).toBe('no json');
-  expect(readBundle(JSON.stringify(bundle))?.migrations[1]).toEqual({ version: '2', sql: 'select 1', transactional: false });
-  expect(readBundle('[]')?.migrations).toEqual([]);
-  expect(readBundle('7')).toBeNull();
+  expect(readBundle('migrate_up', JSON.stringify(bundle))?.migrations[1]).toEqual({
+    version: '2',
+    sql: 'select 1',
+    transactional: false,
+  });
+  expect(readBundle('migrate_up', '[]')?.migrations).toEqual([]);
+  expect(readBundle('migrate_up', '7')).toBeNull();
+});
+
+test('a bundle with the keys of a repair is shown by its files, and a repair with files as a repair (CO-32, MI-15)', () => {
+  const files = { direction: 'up', migrations: [{ version: '2', sql: 'drop table orders', transactional: true }] };
+  const both = JSON.stringify({ ...files, action: 'mark_applied', version: '1' });
+  expect(readBundle('migrate_up', both)).toMatchObject({ repair: null, migrations: files.migrations });
+  expect(subjectOf('migrate_up', both)).toBe('up: 2');
+  expect(readBundle('migrate_repair', both)?.repair).toBe('mark applied 1');
+  expect(subjectOf('migrate_repair', both)).toBe('mark applied 1');
 });
 
 test.each([

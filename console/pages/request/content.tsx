@@ -10,7 +10,7 @@ import { When } from '../../parts/when.js';
 /** The whole text that runs: what is approved is what stands here (CO-32). */
 export function Content({ request: { operation, detail, migrations } }: { request: Schema['Request'] }) {
   if (operation === 'migrate_status') return null;
-  const bundle = isMigration(operation) ? readBundle(detail) : null;
+  const bundle = isMigration(operation) ? readBundle(operation, detail) : null;
   if (bundle === null) return <Sql text={detail} label="SQL" />;
   if (bundle.repair !== null)
     return (
