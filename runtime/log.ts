@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { visibleJson } from '../lib/visible.js';
 
 export interface LogOptions {
   process: 'server' | 'worker';
@@ -12,7 +13,7 @@ export interface LogOptions {
 /** Logs one line per event to standard error (OP-90): text for people, JSON for machines. */
 export function createLog(options: LogOptions): Logger {
   const write = options.write ?? ((line) => process.stderr.write(line));
-  const destination = { write: options.format === 'json' ? write : (line: string) => write(asText(line)) };
+  const destination = { write: (line: string) => write(options.format === 'json' ? clean(line) : asText(line)) };
   return pino(
     {
       level: options.level,
@@ -24,6 +25,9 @@ export function createLog(options: LogOptions): Logger {
   );
 }
 
+/** The same JSON. What a terminal would obey, or a reader take for the end of the line, is escaped (OP-92). */
+const clean = (line: string) => `${visibleJson(line.trimEnd())}\n`;
+
 /** `<time> <level> <msg> key=value …`. JSON quoting keeps it on one line whatever a value contains (OP-92). */
 function asText(json: string): string {
   const { time, level, msg, process: _process, version: _version, ...rest } = JSON.parse(json) as Record<string, unknown>;
@@ -33,5 +37,5 @@ function asText(json: string): string {
 
 function plain(value: unknown, allowSpaces = false): string {
   const safe = allowSpaces ? /^[\x20-\x7e]*$/ : /^[\x21\x23-\x3c\x3e-\x7e]+$/;
-  return typeof value === 'string' && safe.test(value) ? value : JSON.stringify(value ?? null);
+  return typeof value === 'string' && safe.test(value) ? value : visibleJson(JSON.stringify(value ?? null));
 }

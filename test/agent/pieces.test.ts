@@ -134,4 +134,15 @@ describe('small rules', () => {
     expect(lines[0]).toMatch(/ warn {2}two lines a="x y" b=1$/);
     expect(JSON.parse(lines[1] ?? '')).toMatchObject({ level: 'info', message: 'm', a: null });
   });
+
+  it.each(['text', 'json'] as const)(
+    'lets no text of a database steer the terminal or end the line of a %s log (OP-92)',
+    (format) => {
+      const lines: string[] = [];
+      const why = 'type "\u009b2J\u202egnp\u2028\u0085\u007f" does not exist';
+      createLog({ level: 'info', format }, (line) => lines.push(line)).info(`m\u202e\u009b`, { why });
+      expect(lines.join()).toMatch(/^[\x20-\x7e]*$/);
+      expect(lines[0]).toContain('\\u009b2J\\u202egnp\\u2028\\u0085\\u007f');
+    },
+  );
 });
