@@ -4,8 +4,8 @@ export interface SqlToken {
 }
 
 /**
- * The parts of a text of SQL, for colours only. Together they are the text. PostgreSQL and MySQL end some comments and texts elsewhere: behind such a
- * place all is plain, so that nobody approves as a comment what one of them runs. `$$ … $$` and `#` are taken as PostgreSQL's.
+ * The parts of a text of SQL, for colours only. Together they are the text. PostgreSQL and MySQL end some comments, texts and names elsewhere: behind such a
+ * place all is plain, so that nobody approves as a comment or a text what one of them runs.
  */
 export function sqlTokens(sql: string): SqlToken[] {
   const tokens: SqlToken[] = [];
@@ -19,19 +19,27 @@ export function sqlTokens(sql: string): SqlToken[] {
   return end < sql.length ? [...tokens, { kind: 'plain', text: sql.slice(end) }] : tokens;
 }
 
+/** A word goes on with `$` and with any character beyond ASCII, as in both databases. */
 const token =
-  /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|\b\d+(?:\.\d+)?\b|\b[A-Za-z_][A-Za-z0-9_]*\b/g;
+  /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`?|#[^\n]*|\$|\d+(?:\.\d+)?(?![\w$\u0080-\uffff])|[\w\u0080-\uffff][\w$\u0080-\uffff]*/g;
 
-/** A comment in a comment, a quote behind a backslash or behind `--` and a word, a carriage return that ends a comment or does not. */
+/**
+ * A comment in a comment, a quote behind a backslash, a carriage return that ends a comment or does not, `$`, which begins a text of PostgreSQL and a name of
+ * MySQL, and what could begin something behind `--` and a word or `#`, or in backticks, which only MySQL knows.
+ */
 function isReadTwoWays(text: string): boolean {
   if (text.startsWith('/*')) return text.indexOf('/*', 2) !== -1;
-  if (text.startsWith('--')) return /\r(?!$)/.test(text) || (!isDashed.test(text) && /['"`$#]|\/\*/.test(text));
+  if (text.startsWith('--')) return /\r(?!$)/.test(text) || (!isDashed.test(text) && begins.test(text.slice(2)));
+  if (/^[`#]/.test(text)) return begins.test(text.slice(1).replace(/`$/, ''));
+  if (/^\d*\$/.test(text)) return true;
   const quote = /^['"]/.exec(text)?.[0];
   return quote !== undefined && text.replaceAll('\\\\', '').includes(`\\${quote}`);
 }
 
-/** For MySQL, `--1` is a number. */
-const isDashed = /^--(\s|$)/;
+const begins = /['"`$#\r]|--|\/\*/;
+
+/** For MySQL, `--1` is a number, and no blank beyond ASCII begins a comment. */
+const isDashed = /^--([\t\n\v\f\r ]|$)/;
 
 export const keywords = new Set(
   (
@@ -45,7 +53,7 @@ export const keywords = new Set(
 function kindOf(text: string): SqlToken['kind'] {
   // MySQL and MariaDB run the content of /*! and /*M!.
   if (isDashed.test(text) || /^\/\*(?!M?!)/.test(text)) return 'comment';
-  if (text.startsWith("'") || text.startsWith('$')) return 'text';
-  if (/^\d/.test(text)) return 'number';
+  if (text.startsWith("'")) return 'text';
+  if (/^\d+(\.\d+)?$/.test(text)) return 'number';
   return keywords.has(text.toUpperCase()) ? 'keyword' : 'plain';
 }

@@ -32,7 +32,7 @@ function firstWords(sql: string): string[] {
       words.push(text.toUpperCase());
       isAtStart = false;
     }
-    if (kind === 'plain' && text.includes(';') && !text.startsWith('"')) isAtStart = true;
+    if (kind === 'plain' && text.includes(';') && !/^["`#]/.test(text)) isAtStart = true;
   }
   return words;
 }

@@ -127,6 +127,8 @@ test.each([
   ["insert into notes values ('; drop table orders'); truncate notes", 'write and schema change'],
   ["update notes set text = 'x' where id = 1; -- ; drop table notes", 'write'],
   ['delete from "a;drop" where id = 1 and created is null', 'write'],
+  ['delete from `a; drop` where id = 1 # ; drop table notes', 'write'],
+  ['delete from notes where id = 1 as a$$; truncate notes; select 1 as a$$', 'write and schema change'],
   ['select * into copies from orders', 'write'],
 ])('of what writes, a schema change is called so: %s', (detail, text) => {
   expect(changeText({ operation: 'execute_dml', detail })).toBe(text);

@@ -9,7 +9,7 @@ const colours = (sql: string) =>
 
 describe('the colours of SQL', () => {
   it('tell comments, texts, numbers and keywords', () => {
-    expect(colours("select 'a--b', 1 from t -- x\n/* y */ where a = $$it's$$")).toEqual([
+    expect(colours("select 'a--b', 1 from t -- x\n/* y */ where a = `b` and c$d > 1.5")).toEqual([
       'keyword select',
       "text 'a--b'",
       'number 1',
@@ -17,7 +17,8 @@ describe('the colours of SQL', () => {
       'comment -- x',
       'comment /* y */',
       'keyword where',
-      "text $$it's$$",
+      'keyword and',
+      'number 1.5',
     ]);
     expect(colours(String.raw`select '\d', 'a\\', "b"`)).toEqual([
       'keyword select',
@@ -32,8 +33,19 @@ describe('the colours of SQL', () => {
     [String.raw`delete from t where a = "x\" or true -- "`, 'keyword where'],
     [`select 1 --1 'x'; delete from t`, 'keyword select', 'number 1'],
     ['select 1 -- x\rdelete from t', 'keyword select', 'number 1'],
+    ['select $$; delete from t; select $$', 'keyword select'],
+    ["select 1 # it's\n; delete from t; # it's", 'keyword select', 'number 1'],
+    ["select 1 as `it's`; delete from t; select 1 as `it's`", 'number 1', 'keyword as'],
   ])('end where databases read on in two ways: %j (HD-61)', (sql, ...last) => {
     expect(colours(sql).slice(-last.length)).toEqual(last);
+  });
+
+  it.each(['a$$', 'é$$', "$é$ '"])('take no text for what a name or another quote ends: %s (HD-61)', (name) => {
+    expect(colours(`select ${name}; delete from t; select ${name}`)).not.toContainEqual(expect.stringMatching(/^text/));
+  });
+
+  it('take no comment of MySQL for what a blank beyond ASCII begins (HD-61)', () => {
+    expect(colours('where id = 1 --\u00a0x or true')).toEqual(['keyword where', 'number 1']);
   });
 
   it('leave a comment of PostgreSQL alone that MySQL computes with', () => {
