@@ -27,7 +27,8 @@ export function csvText({ columns, rows }: Grid, { neutralised }: CsvOptions): s
 
 const orNull = (text: string | null, cell: (text: string) => string) => (text === null ? 'NULL' : cell(text));
 
-const neutral = (text: string) => (/^[=+\-@\t\r]/.test(text) && !isNumber.test(text) ? `'${text}` : text);
+/** Also behind what some spreadsheets take for the end of a cell: where the comma is the decimal sign, they separate at `;` and heed no quotes. */
+const neutral = (text: string) => (isNumber.test(text) ? text : text.replace(/(^|[;\t\r\n])(?=[=+\-@\t\r])/g, "$1'"));
 
 const isNumber = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 

@@ -36,6 +36,12 @@ test('formulas are neutralised only when asked, and numbers never', () => {
   expect(csvText(grid, { neutralised: true })).toBe("a\r\n'=1+1\r\n-5\r\n'@x\r\n'+x\r\n'-x\r\n\"\"\r\n");
 });
 
+test('no part of a cell is a formula for a spreadsheet that separates at other signs', () => {
+  const grid = gridOf(['a', 'b;=1'], JSON.stringify([{ a: 'x;=1', 'b;=1': 'y\n@z' }]));
+  expect(csvText(grid, { neutralised: true })).toBe("a,b;'=1\r\nx;'=1,\"y\n'@z\"\r\n");
+  expect(csvText(grid, { neutralised: false })).toBe('a,b;=1\r\nx;=1,"y\n@z"\r\n');
+});
+
 test('numbers stand to the right, by their type or their values', () => {
   const { rows } = gridOf(['a', 'b'], '[{"a":1,"b":"x"},{"a":null,"b":"y"}]');
   expect(isNumeric('int8', rows, 1)).toBe(true);
