@@ -1,4 +1,3 @@
-import { mcpClientOf } from '../../domain/request/mcp-client.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
@@ -7,7 +6,7 @@ import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { detailInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { explainLines } from '../output/query-plan.js';
-import { contentSection } from '../output/request-content.js';
+import { askedBy, contentSection } from '../output/request-content.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
 import { indentedStyle, paintStatus } from '../output/style.js';
 import { resolveRequestId } from '../request-id.js';
@@ -95,12 +94,6 @@ function headLines(context: Context, request: JsonText): string[] {
   return rows
     .filter(([, value]) => value !== '')
     .map(([label, value]) => `${context.output.style.dim(label.padEnd(14))}${value}`);
-}
-
-/** The MCP client that the requester used, by its own word (MC-44). */
-function askedBy(request: JsonText): string {
-  const client = mcpClientOf(request.get('metadata')?.text ?? '{}');
-  return client === null ? '' : `an MCP client: ${visible(client)}`;
 }
 
 /** The schemas that resolved the request's tables, unless they are the default. */

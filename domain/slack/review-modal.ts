@@ -1,4 +1,5 @@
 import { storedBundle } from '../migration/stored.js';
+import { few } from '../notifications/slack-message.js';
 import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
 import { mcpClientOf } from '../request/mcp-client.js';
 import type { StoredRequest } from '../request/types.js';
@@ -22,13 +23,15 @@ const planCharacters = 2900;
 const listCharacters = 2900;
 const mostShown = 5;
 const mostChildren = 3;
+/** Further ones are counted. */
+const mostShared = 5;
 /** Of the digest: enough to compare with what another channel shows. */
 const digestCharacters = 12;
 
 type Reviewed = Pick<
   StoredRequest,
   'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'dialect' | 'emergency' | 'approvalDigest'
-> & { reason: string | null; metadata: string };
+> & { reason: string | null; metadata: string; shareWith: readonly string[] };
 
 /** What the modal shows beside the request. */
 export interface Beside {
@@ -57,6 +60,7 @@ export function reviewModal(request: Reviewed, { context, migrations, selectors 
 
 function requestBlocks(request: Reviewed, migrations: Beside['migrations']): ModalBlock[] {
   const client = mcpClientOf(request.metadata);
+  const { shareWith } = request;
   const done = migrations?.applied ?? [];
   const bundle = isBundle(request) ? storedBundle(request.detail) : null;
   const shown = bundle === null ? request.detail : filesText(bundle, request, new Set(done));
@@ -70,6 +74,8 @@ function requestBlocks(request: Reviewed, migrations: Beside['migrations']): Mod
       ...(bundle === null ? {} : { Runs: ruleOf(bundle, request) }),
       'Request ID': request.id,
       ...(client === null ? {} : { 'Asked by MCP client': client }),
+      // Whoever approves a read hands out its result.
+      ...(shareWith.length === 0 ? {} : { [`Shared with (${shareWith.length})`]: few(shareWith, mostShared) }),
     }),
     ...(request.reason === null ? [] : titledText('Reason', startOf(request.reason, 1024).text)),
     ...(text === '' ? [] : titledText('SQL', text)),

@@ -307,7 +307,12 @@ describe('decisions', () => {
 
   it('shows what it decides on, says so by its digest, and asks on a terminal only (CL-18a, CO-32)', async () => {
     const detail = "UPDATE users SET name = '\u001b[2Jx'\nWHERE id = 7";
-    api.on(paths.show, shown('pending', { detail })).on(paths.approve, { body: { id: requestId, status: 'approved' } });
+    api
+      .on(
+        paths.show,
+        shown('pending', { detail, share_with: ['mallory', 'role:requester'], metadata: { source: 'mcp', client: 'model 1' } }),
+      )
+      .on(paths.approve, { body: { id: requestId, status: 'approved' } });
     api.on(`POST /api/requests/${requestId}/reject`, { body: { id: requestId, status: 'rejected' } });
     const decide = (verb: string, stdin: string | undefined, ...more: string[]) =>
       runSvc(['request', verb, requestId, '--no-color', ...more], {
@@ -319,8 +324,8 @@ describe('decisions', () => {
       const before = sent();
       const refused = await decide(verb, 'n\n');
       expect([refused.code, sent()]).toEqual([1, before]);
-      for (const text of ['app/production', 'alice', 'offboarding', 'WHERE id = 7', '\\u001b[2Jx', '[y/N]'])
-        expect(refused.stderr).toContain(text);
+      const told = ['app/production', 'alice', 'offboarding', 'shared   with mallory, role:requester', 'MCP client: model 1'];
+      for (const text of [...told, 'WHERE id = 7', '\\u001b[2Jx', '[y/N]']) expect(refused.stderr).toContain(text);
       expect(refused.stderr).not.toContain('\u001b');
       expect((await decide(verb, 'y\n')).code).toBe(0);
       expect((await decide(verb, '', '--yes')).stderr).not.toContain('[y/N]');

@@ -44,7 +44,7 @@ const nothing: ShownContext = {
   schema_snapshot_collected_at: null,
 };
 const sized = (name: string, estimated_rows = 7) => ({ schema_name: 'public', name, estimated_rows });
-const request = { ...storedRequest(), reason: 'a reason' as string | null, metadata: '{}' };
+const request = { ...storedRequest(), reason: 'a reason' as string | null, metadata: '{}', shareWith: [] as string[] };
 const review = (over: Partial<typeof request> = {}, context: Partial<ShownContext> = {}, selectors: string[] = []) =>
   reviewModal({ ...request, ...over }, { context: { ...nothing, ...context }, migrations: null, selectors });
 
@@ -122,6 +122,14 @@ describe('every modal', () => {
     for (const other of ['{}', 'null', '[]', '"mcp"', '{"source":"ci","client":"x"}'])
       expect(seen(review({ metadata: other })).join()).not.toContain('MCP');
     expect(problems(review({ metadata: JSON.stringify({ source: 'mcp', client: '&'.repeat(4000) }) }))).toEqual([]);
+  });
+
+  it('names those who get the result besides the requester', () => {
+    expect(seen(review()).join()).not.toContain('Shared');
+    const shareWith = ['mallory', 'role:requester', ...'abcde'];
+    expect(seen(review({ shareWith }))).toContain('*Shared with (7)*\n`mallory, role:requester, a, b, c and 2 more`');
+    const many = Array.from({ length: 100 }, (_, at) => `user:${'a'.repeat(120)}${at}`);
+    expect(problems(review({ shareWith: many }))).toEqual([]);
   });
 
   it('is one that Slack takes, whatever stands in it', () => {
