@@ -20,35 +20,40 @@ export function createGivesWay(database: Queryable, maxBacklog: number, isCrowde
   return async (waitedMs) => waitedMs < longestMs && isCrowded() && !(await hasMoreNews(database, Math.floor(maxBacklog / 2)));
 }
 
+type Processors = readonly Pick<CpuInfo, 'times'>[];
+
 interface Machine {
   /** In milliseconds, from any start. */
-  at: number;
-  priority: number;
-  cpus: readonly Pick<CpuInfo, 'times'>[];
+  now(): number;
+  priority(): number;
+  /** Takes 0.1 ms and more for each processor, during which the process does nothing else. */
+  cpus(): Processors;
 }
 
-const thisMachine = (): Machine => ({ at: performance.now(), priority: getPriority(), cpus: cpus() });
+const thisMachine: Machine = { now: () => performance.now(), priority: () => getPriority(), cpus };
 
 /**
  * Tells whether work of normal priority keeps this machine busy and this process has a lower one, as Temporal beside it has under `svc dev`. A worker of
- * normal priority was not asked to stand back.
+ * normal priority was not asked to stand back, and looks at no processor.
  */
-export function createCrowded(read = thisMachine): () => boolean {
-  let last = read();
+export function createCrowded(machine: Machine = thisMachine): () => boolean {
+  let last: { at: number; cpus: Processors } | undefined;
   let crowded = false;
   return () => {
-    const next = read();
-    if (next.at - last.at < spanMs) return crowded;
-    crowded = next.priority > 0 && normalShare(last, next) > crowdedFrom;
+    if (machine.priority() <= 0) return false;
+    const at = machine.now();
+    if (last !== undefined && at - last.at < spanMs) return crowded;
+    const next = { at, cpus: machine.cpus() };
+    crowded = last !== undefined && normalShare(last.cpus, next.cpus) > crowdedFrom;
     last = next;
     return crowded;
   };
 }
 
 /** Of all processor time between the two. What the kernel does for work of any priority is in `sys`, so it counts for nobody. */
-function normalShare(before: Machine, after: Machine): number {
-  const sum = ({ cpus }: Machine, kinds: readonly (keyof CpuInfo['times'])[]) =>
-    cpus.reduce((all, { times }) => all + kinds.reduce((some, kind) => some + times[kind], 0), 0);
+function normalShare(before: Processors, after: Processors): number {
+  const sum = (all: Processors, kinds: readonly (keyof CpuInfo['times'])[]) =>
+    all.reduce((total, { times }) => total + kinds.reduce((some, kind) => some + times[kind], 0), 0);
   const spent = (kinds: readonly (keyof CpuInfo['times'])[]) => sum(after, kinds) - sum(before, kinds);
   return spent(['user']) / Math.max(1, spent(['user', 'nice', 'sys', 'idle', 'irq']));
 }

@@ -8,12 +8,19 @@ import { storeRequest } from '../support/requests.js';
 import { log } from './support.js';
 
 describe('a crowded machine', () => {
-  /** Two cores after one second each: shares of user, nice and sys work in percent. */
+  /** Two cores, with the shares of user, nice and sys work in a span. */
   const machine = (priority: number) => {
     const times = { user: 0, nice: 0, sys: 0, idle: 0, irq: 0 };
-    const state = { at: 0 };
-    const crowded = createCrowded(() => ({ at: state.at, priority, cpus: [{ times: { ...times } }, { times: { ...times } }] }));
-    return (ms: number, user: number, nice: number, sys: number) => {
+    const state = { at: 0, looks: 0 };
+    const crowded = createCrowded({
+      now: () => state.at,
+      priority: () => priority,
+      cpus() {
+        state.looks += 1;
+        return [{ times: { ...times } }, { times: { ...times } }];
+      },
+    });
+    const pass = (ms: number, user: number, nice: number, sys: number) => {
       state.at += ms;
       times.user += ms * user;
       times.nice += ms * nice;
@@ -21,6 +28,8 @@ describe('a crowded machine', () => {
       times.idle += ms * (1 - user - nice - sys);
       return crowded();
     };
+    pass(0, 0, 0, 0);
+    return Object.assign(pass, { looks: () => state.looks });
   };
 
   it('is one where work of normal priority takes nearly half of the processors', () => {
@@ -36,6 +45,15 @@ describe('a crowded machine', () => {
 
   it('is none for a process of normal priority', () => {
     expect(machine(0)(1000, 1, 0, 0)).toBe(false);
+  });
+
+  it('is looked for by nobody of normal priority, and otherwise once in a span: a look holds up all other work', () => {
+    const [normal, busy] = [machine(0), machine(15)];
+    for (let n = 0; n < 20; n += 1) {
+      normal(100, 1, 0, 0);
+      busy(100, 1, 0, 0);
+    }
+    expect([normal.looks(), busy.looks()]).toEqual([0, 11]);
   });
 
   it('keeps its answer over a span that is too short to tell', () => {
