@@ -15,6 +15,20 @@ export function readNews(payload: unknown): KnownView | undefined {
   return typeof payload === 'object' && payload !== null ? readView((payload as Record<string, unknown>).view) : undefined;
 }
 
+/** More than the clocks of PostgreSQL and Temporal differ by if they are kept right, and less than a move may be late (TT-6). */
+const clocksDifferMs = 2000;
+
+/**
+ * The view with what its clock has left at `now`, by Temporal's time: what it says was counted when it was sent, and it may have waited long for a worker. A clock
+ * never gets longer. If it fires early because Temporal's time is ahead, the step counts anew.
+ */
+export function countedAt(view: KnownView, now: number): KnownView {
+  const { clock } = view;
+  if (clock === null) return view;
+  const leftMs = Date.parse(clock.at) - now;
+  return clock.inMs - leftMs > clocksDifferMs ? { ...view, clock: { ...clock, inMs: leftMs } } : view;
+}
+
 /** The view with the higher version; `a` if they are equal. */
 export function newer(a: KnownView, b: KnownView | undefined): KnownView {
   return b === undefined || a.version >= b.version ? a : b;

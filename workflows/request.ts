@@ -9,7 +9,7 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import { clockSummary, newer, readNews, readView } from './known.js';
+import { clockSummary, countedAt, newer, readNews, readView } from './known.js';
 import {
   type KnownView,
   type RequestInput,
@@ -46,7 +46,7 @@ export async function request({ id, view }: RequestInput): Promise<string> {
     setHandler(defineSignal<[unknown]>(name), (news) => {
       const known = readNews(news);
       if (known === undefined) readAgain = true;
-      else told = told === undefined ? known : newer(told, known);
+      else if (told === undefined || known.version > told.version) told = countedAt(known, Date.now());
     });
   }
   setHandler(defineQuery<RequestState>(stateQuery), () => stateOf(stored, timer.at()));

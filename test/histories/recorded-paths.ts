@@ -110,6 +110,17 @@ it('a timer that fired early', async () => {
   await record('timer-early', id);
 });
 
+it('news that waited for a worker', async () => {
+  const id = await pendingRequest();
+  const clock = { kind: 'approved', at: new Date(Date.now() + 60_000).toISOString(), inMs: 3_600_000 };
+  await handleOf(id).signal('approval', { view: { version: 2, status: 'approved', turn: 'requester', clock, final: false } });
+  await untilKnown(worker, id, 'approved');
+  await cancel(worker.database, id);
+  await handleOf(id).signal('change', null);
+  await untilEnded(worker, id);
+  await record('waited-for-a-worker', id);
+});
+
 it('terminated, and started by the next news', async () => {
   const id = await pendingRequest();
   await handleOf(id).terminate();

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { KnownView } from '../../workflows/messages.js';
-import { storeRequest } from '../support/requests.js';
+import { requestWorkflowId } from '../../workflows/messages.js';
+import { approve, storeRequest } from '../support/requests.js';
 import { vouch } from '../support/vouch.js';
-import { eventually, startTestWorker, statusOf, type TestWorker, untilStored } from '../worker/support.js';
+import { eventually, startTestWorker, statusOf, type TestWorker, untilKnown, untilStored } from '../worker/support.js';
 
 let worker: TestWorker;
 /** How far the timer is off, as if the clocks of two machines differed. */
@@ -38,10 +39,10 @@ afterAll(async () => {
 });
 
 /** Milliseconds between the instant of a request's expiry and its move, by Postgres's clock. */
-async function lateMs(id: string): Promise<number> {
+async function lateMs(id: string, instant = 'expires_at'): Promise<number> {
   await untilStored(worker, id, 'expired');
   const [row] = await worker.database.query<{ late: number }>(
-    'select (extract(epoch from updated_at - expires_at) * 1000)::int as late from requests where id = $1',
+    `select (extract(epoch from updated_at - ${instant}) * 1000)::int as late from requests where id = $1`,
     [id],
   );
   return row!.late;
@@ -67,4 +68,16 @@ describe('clocks that differ', () => {
     await vouch(database, id);
     expect(await lateMs(id)).toBeGreaterThanOrEqual(0);
   });
+});
+
+it('news that waited for a worker sets its clock to the instant, not to what was left when it was sent (TT-6)', async () => {
+  const { database, client } = worker;
+  const id = await storeRequest(database, { pendingSecs: 3600, approvalSecs: 2 });
+  await untilKnown(worker, id, 'pending');
+  const clock = { kind: 'approved', at: new Date(Date.now() + 2000).toISOString(), inMs: 3_600_000 };
+  const view = { version: 2, status: 'approved', turn: 'requester', clock, final: false };
+  await client.workflow.getHandle(requestWorkflowId(id)).signal('approval', { who: 'bob', step: 0, view });
+  await untilKnown(worker, id, 'approved');
+  await approve(database, id);
+  expect(await lateMs(id, 'dispatch_by')).toBeGreaterThanOrEqual(0);
 });

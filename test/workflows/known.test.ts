@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { clockSummary, describe as describeView, newer, readNews, readView } from '../../workflows/known.js';
+import { clockSummary, countedAt, describe as describeView, newer, readNews, readView } from '../../workflows/known.js';
 
 const clock = { kind: 'pending', at: '2031-01-01T00:00:00.000Z', inMs: 5 } as const;
 const view = { version: 3, status: 'pending', turn: 'group:dba-team', clock, final: false } as const;
@@ -29,6 +29,28 @@ describe('a view in a payload', () => {
         return read === undefined || typeof read.version === 'number';
       }),
     );
+  });
+});
+
+describe('the clock of news that has waited (TT-6)', () => {
+  const instant = Date.parse(clock.at);
+  const inMs = (said: number, now: number) => countedAt({ ...view, clock: { ...clock, inMs: said } }, now).clock?.inMs;
+
+  it('has left what it has by Temporal, also nothing', () => {
+    expect(inMs(3_600_000, instant - 60_000)).toBe(60_000);
+    expect(inMs(3_600_000, instant + 60_000)).toBe(-60_000);
+  });
+
+  it('has left what was counted if it has just been sent, or Temporal is behind', () => {
+    expect(inMs(60_000, instant - 60_000)).toBe(60_000);
+    expect(inMs(60_000, instant - 58_500)).toBe(60_000);
+    expect(inMs(60_000, instant - 3_600_000)).toBe(60_000);
+  });
+
+  it('that says no instant, as a forged one may, or does not run, stays as it is', () => {
+    const forged = { ...view, clock: { ...clock, at: 'x' } };
+    expect(countedAt(forged, instant)).toBe(forged);
+    expect(countedAt({ ...view, clock: null }, instant).clock).toBeNull();
   });
 });
 
