@@ -174,6 +174,26 @@ describe('every type of section 10, as `svc request result --json` prints it (AP
     expect(told).toEqual(onPostgres);
   });
 
+  it('AP-I7: values of types that are named like built-in ones stay strings', async () => {
+    await onTarget(`create type public.bool as enum ('yes', 'true'); create type public.int8 as enum ('0,"x":1');
+      create type public.float8 as (a int); create type public.json as enum ('{"a":1}'); create domain public.int4 as public.bool`);
+    const named: Value[] = [
+      ["'yes'::public.bool", 'bool', '"yes"'],
+      [`'0,"x":1'::public.int8`, 'int8', '"0,\\"x\\":1"'],
+      ['row(1)::public.float8', 'float8', '"(1)"'],
+      [`'{"a":1}'::public.json`, 'json', '"{\\"a\\":1}"'],
+      ["array['yes', null]::public.bool[]", 'bool[]', '["yes",null]'],
+      [`array['0,"x":1']::public.int8[]`, 'int8[]', '["0,\\"x\\":1"]'],
+      ["array['true']::public.int4[]", 'int4[]', '["true"]'],
+    ];
+    const { types, values } = await printed(
+      'shop',
+      'staging',
+      `select ${named.map(([sql], at) => `${sql} as c${at}`).join(', ')}`,
+    );
+    expect(named.map(([sql], at) => [sql, types[at], values[at]])).toEqual(named);
+  });
+
   it('AP-70: a text that is no UTF-8, alone and in an array, is written as hexadecimal digits', async () => {
     const detail = `select chr(195) as c0, 'ä' as c1, array['a', chr(195) || 'b', 'ß'] as c2, row(chr(195)) as c3`;
     expect((await printed('shop', 'ascii', detail)).values).toEqual([

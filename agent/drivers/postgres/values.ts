@@ -13,19 +13,20 @@ export async function describeColumns(columns: readonly Column[], session: Postg
 
 interface TypeInfo {
   name: string;
-  /** The element type, or a domain's base type; null unless it is an array. */
-  element: string | null;
+  isArray: boolean;
+  /** The built-in type whose form the values or elements have; empty for a type of the database's own, which may be named like a built-in one. */
+  form: string;
   delimiter: string;
 }
 
-const unknownType: TypeInfo = { name: 'unknown', element: null, delimiter: ',' };
+const unknownType: TypeInfo = { name: 'unknown', isArray: false, form: '', delimiter: ',' };
 
-function writerOf(info: TypeInfo): ValueWriter {
-  if (info.element === null) return scalarWriters.get(info.name) ?? writeText;
-  const writeElement = scalarWriters.get(info.element) ?? writeText;
+function writerOf({ isArray, form, delimiter }: TypeInfo): ValueWriter {
+  const write = scalarWriters.get(form) ?? writeText;
+  if (!isArray) return write;
   // Split as bytes, since all significant characters are ASCII: an element need not be UTF-8.
   return (bytes) =>
-    readArray(bytes.toString('latin1'), info.delimiter, (text) => writeElement(Buffer.from(text, 'latin1'))) ?? writeText(bytes);
+    readArray(bytes.toString('latin1'), delimiter, (text) => write(Buffer.from(text, 'latin1'))) ?? writeText(bytes);
 }
 
 const writeDigits: ValueWriter = (bytes) => bytes.toString('latin1');
@@ -60,8 +61,11 @@ const arrayOids =
 
 /** Types with the same numbers in every PostgreSQL. */
 const builtIn = new Map<number, TypeInfo>([
-  ...pairs(scalarOids).map(([name, oid]): [number, TypeInfo] => [oid, { name, element: null, delimiter: ',' }]),
-  ...pairs(arrayOids).map(([name, oid]): [number, TypeInfo] => [oid, { name: `${name}[]`, element: name, delimiter: ',' }]),
+  ...pairs(scalarOids).map(([name, oid]): [number, TypeInfo] => [oid, { name, isArray: false, form: name, delimiter: ',' }]),
+  ...pairs(arrayOids).map(([name, oid]): [number, TypeInfo] => [
+    oid,
+    { name: `${name}[]`, isArray: true, form: name, delimiter: ',' },
+  ]),
 ]);
 
 function pairs(list: string): [string, number][] {
@@ -73,15 +77,16 @@ function pairs(list: string): [string, number][] {
 
 const TYPE_QUERY = `
 with recursive element as (
-  select t.oid as array_oid, e.oid, e.typname, e.typtype, e.typbasetype
+  select t.oid as array_oid, e.oid, e.typname, e.typnamespace, e.typtype, e.typbasetype
   from pg_catalog.pg_type t join pg_catalog.pg_type e on e.oid = t.typelem
   -- The category of record[] is that of pseudo-types.
   where t.oid = any ($1::oid[]) and (t.typcategory = 'A' or t.typname = '_record')
   union all
-  select element.array_oid, b.oid, b.typname, b.typtype, b.typbasetype
+  select element.array_oid, b.oid, b.typname, b.typnamespace, b.typtype, b.typbasetype
   from element join pg_catalog.pg_type b on b.oid = element.typbasetype where element.typtype = 'd'
 )
-select t.oid, t.typname, t.typdelim, element.typname,
+select t.oid, t.typname, t.typdelim, element.oid,
+       case when element.typnamespace = 'pg_catalog'::regnamespace::oid then element.typname end,
        (select e.typname from pg_catalog.pg_type e where e.oid = t.typelem)
 from pg_catalog.pg_type t left join element on element.array_oid = t.oid and element.typtype <> 'd'
 where t.oid = any ($1::oid[])`;
@@ -89,9 +94,12 @@ where t.oid = any ($1::oid[])`;
 async function lookUpTypes(oids: readonly number[], session: PostgresSession): Promise<Map<number, TypeInfo>> {
   const rows = await session.query(TYPE_QUERY, [`{${oids.join(',')}}`]);
   return new Map(
-    rows.map(([oid, name, delimiter, element, shown]) => [
-      Number(oid),
-      { name: element ? `${shown}[]` : (name ?? 'unknown'), element: element ?? null, delimiter: delimiter ?? ',' },
-    ]),
+    rows.map(([oid, name, delimiter, element, form, shown]) => {
+      const isArray = element != null;
+      return [
+        Number(oid),
+        { name: isArray ? `${shown}[]` : (name ?? 'unknown'), isArray, form: form ?? '', delimiter: delimiter ?? ',' },
+      ];
+    }),
   );
 }
