@@ -9,7 +9,7 @@ import { committed } from '../written.js';
 import { sendCommit } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
 import { limitTime } from './limits.js';
-import { runMysqlStatement } from './rows.js';
+import { runMysqlStatement, settingsOf } from './rows.js';
 
 interface Progress {
   begunAt: number;
@@ -22,14 +22,14 @@ interface Progress {
 
 /** Runs statements that each commit by themselves; the marker row of mode `auto` exists already (AP-34). */
 export async function runOneByOne(attempt: MysqlAttempt): Promise<Report> {
-  const { session, run, target } = attempt;
+  const { session, run } = attempt;
   const progress: Progress = { begunAt: performance.now(), done: 0, running: null, committing: false };
   let affected = 0;
   let json: RowsJson | null = null;
   try {
     await limitTime(session, run.timeoutSecs);
     for (const [index, statement] of run.statements.entries()) {
-      if (index > 0) await session.keepMeaning();
+      if (index > 0) await session.keepMeaning(settingsOf(run.statements.slice(0, index)));
       const ran = await runAndCommit(attempt, statement, progress);
       affected += ran.affected;
       json = ran.json;
@@ -39,11 +39,20 @@ export async function runOneByOne(attempt: MysqlAttempt): Promise<Report> {
   } catch (error) {
     return { outcome: await failed(error, attempt, progress), error };
   }
-  if (run.marker) await target.marker.done(session, run, affected).catch(() => {});
+  if (run.marker) await recordDone(attempt, affected).catch(() => {});
   return { outcome: committed(affected, json), error: null };
 }
 
-/** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
+/** Without AUTOCOMMIT, which a procedure may have ended, the row would go back to `open`. */
+async function recordDone({ session, run, target }: MysqlAttempt, affected: number): Promise<void> {
+  await session.keepMeaning();
+  await target.marker.done(session, run, affected);
+}
+
+/**
+ * Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. A procedure that has succeeded may have
+ * left a transaction open, whose changes would be lost.
+ */
 async function runAndCommit(attempt: MysqlAttempt, statement: ClassifiedStatement, progress: Progress) {
   const { session, run } = attempt;
   const inTransaction = statement.kind === 'dml' || statement.kind === 'query';
@@ -53,8 +62,8 @@ async function runAndCommit(attempt: MysqlAttempt, statement: ClassifiedStatemen
     progress.running = statement;
     return runMysqlStatement(session, statement, run);
   });
-  if (inTransaction) {
-    checkFlag(run);
+  if (inTransaction) checkFlag(run);
+  if (inTransaction || statement.kind === 'utility') {
     progress.committing = true;
     await sendCommit(attempt);
     progress.committing = false;

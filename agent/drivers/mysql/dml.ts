@@ -13,7 +13,7 @@ import type { MysqlAttempt } from './engine.js';
 import { isInnodbOnly } from './innodb.js';
 import { limitTime } from './limits.js';
 import { expectLocks, requestLockName } from './locks.js';
-import { runMysqlStatement } from './rows.js';
+import { runMysqlStatement, settingsOf } from './rows.js';
 import type { MysqlSession } from './session.js';
 
 /**
@@ -64,7 +64,7 @@ async function runStatements(attempt: MysqlAttempt): Promise<Outcome> {
   let affected = 0;
   let json: RowsJson | null = null;
   for (const [index, statement] of run.statements.entries()) {
-    if (index > 0) await session.keepMeaning();
+    if (index > 0) await session.keepMeaning(settingsOf(run.statements.slice(0, index)));
     const ran = await interruptible(attempt, () => runMysqlStatement(session, statement, run));
     affected += ran.affected;
     refuseAboveBound(run, affected);

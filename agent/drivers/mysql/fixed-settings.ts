@@ -4,10 +4,10 @@ import { withoutReadingModes } from '../../../sql/mysql/settings.js';
 export interface FixedSettings {
   /** One statement with a placeholder for `sql_mode`. */
   set: string;
-  /** Returns `sql_mode`, the settings of `values`, the database and `lower_case_table_names`. */
+  /** Returns `sql_mode`, the settings of `values`, the database, the role and `lower_case_table_names`. */
   look: string;
   values: readonly (readonly [name: string, value: string])[];
-  /** Restores the settings that no text may set but a procedure of an earlier statement may have changed. */
+  /** Restores the settings that a procedure of an earlier statement may have changed. */
   keep: string;
 }
 
@@ -23,12 +23,8 @@ export function fixedSettings(
     ['sql_select_limit', '18446744073709551615'],
     ...(isMariadb ? [['check_constraint_checks', '1'] as const, ['sql_if_exists', '0'] as const] : []),
   ] as const;
-  const values = [
-    ['time_zone', '+00:00'] as const,
-    ['autocommit', '1'] as const,
-    ...meaning,
-    ...(readOnly ? [[readOnlyVariable, '1'] as const] : []),
-  ] as const;
+  const kept = [['time_zone', '+00:00'] as const, ['autocommit', '1'] as const, ...meaning] as const;
+  const values = [...kept, ...(readOnly ? [[readOnlyVariable, '1'] as const] : [])] as const;
   const assign = (settings: FixedSettings['values']) =>
     settings.map(([name, value]) => `session ${name} = ${/^\d+$/.test(value) ? value : `'${value}'`}`).join(', ');
   // Already set by SET NAMES.
@@ -38,8 +34,8 @@ export function fixedSettings(
   const all = [...values, ...named];
   return {
     set: `set names utf8mb4, session sql_mode = ?, session completion_type = 0, ${assign(values)}`,
-    keep: `set ${assign(meaning)}`,
-    look: `select ${['sql_mode', ...all.map(([name]) => name)].map((name) => `@@session.${name}`).join(', ')}, database(), @@lower_case_table_names`,
+    keep: `set ${assign(kept)}`,
+    look: `select ${['sql_mode', ...all.map(([name]) => name)].map((name) => `@@session.${name}`).join(', ')}, database(), current_role(), @@lower_case_table_names`,
     values: all,
   };
 }

@@ -44,16 +44,23 @@ interface Progress {
   statements: readonly MigrationStatement[];
 }
 
-/** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
-async function runAndCommit(attempt: MysqlAttempt, { text, rowsOnly }: MigrationStatement, progress: Progress): Promise<void> {
+/**
+ * Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. A procedure that has succeeded may have
+ * left a transaction open.
+ */
+async function runAndCommit(
+  attempt: MysqlAttempt,
+  { text, rowsOnly, mayCommit }: MigrationStatement,
+  progress: Progress,
+): Promise<void> {
   const { session, run } = attempt;
   progress.begunAt = performance.now();
   if (rowsOnly) await session.run('start transaction read write');
   await interruptible(attempt, () => runToEnd(session, text));
   if (/^set\b/i.test(text)) await session.keepReading();
-  if (!rowsOnly) return;
+  if (!rowsOnly && !mayCommit) return;
   // KILL ends GET_LOCK and SLEEP without an error.
-  checkFlag(run);
+  if (rowsOnly) checkFlag(run);
   progress.committing = true;
   await sendCommit(attempt);
   progress.committing = false;

@@ -59,6 +59,10 @@ export async function readMysqlRows({ session, run, target }: MysqlRead, text: s
   }
 }
 
+/** The SETs among these statements. */
+export const settingsOf = (statements: readonly ClassifiedStatement[]): string[] =>
+  statements.filter(({ kind }) => kind === 'setting').map(({ text }) => text);
+
 /** Runs one statement of a write; keeps rows only of the last statement. */
 export async function runMysqlStatement(
   session: MysqlSession,

@@ -99,9 +99,12 @@ export class MysqlSession implements Session {
     return (await this.query(this.#look))[0] ?? [];
   }
 
-  /** Call before each following statement: a procedure may have changed settings that no text may set (HD-30). */
-  async keepMeaning(): Promise<void> {
-    await this.run(this.#keep);
+  /**
+   * Call before each following statement: a procedure may have changed settings that decide what a text means (HD-30). `own` are the
+   * text's SETs so far.
+   */
+  async keepMeaning(own: readonly string[] = []): Promise<void> {
+    for (const text of [this.#keep, ...own]) await this.run(text);
   }
 
   /** Call after a SET of a migration: its value may have changed how texts are read, which no text may (HD-30). */
