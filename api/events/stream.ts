@@ -2,6 +2,7 @@ import { limitDatabaseWork } from '../../db/call-limit.js';
 import { topic } from '../../db/notifications.js';
 import type { Caller } from '../../domain/caller.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
+import { shareOf } from '../../domain/fair-share.js';
 import { canDecide } from '../../domain/request/judge-approve.js';
 import { maySee } from '../../domain/request/relation.js';
 import { matchesSelector } from '../../domain/selectors.js';
@@ -31,10 +32,19 @@ type EventCall = Pick<Call<undefined, undefined, undefined>, 'caller' | 'expires
 /** `GET /api/events` (CO-20). */
 export function openEvents(call: EventCall, services: Services, { commentMs }: { commentMs: number }): Reply {
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
-  const { maxStreams } = services.config().console;
-  if (services.eventStreams.open >= maxStreams)
-    throw refusal('service.unavailable', `${maxStreams} event streams are open, and no more may be`);
-  return eventStream(eventsOf(call, services, { commentMs, release: services.eventStreams.take(call.signal) }));
+  refuseTooMany(call.caller.id, services);
+  return eventStream(eventsOf(call, services, { commentMs, release: services.eventStreams.take(call.caller.id, call.signal) }));
+}
+
+function refuseTooMany(userId: string, { config, eventStreams }: Services): void {
+  const { maxStreams: max } = config().console;
+  if (eventStreams.open >= max) throw refusal('service.unavailable', `${max} event streams are open, and no more may be`);
+  if (eventStreams.openOf(userId) < shareOf(max)) return;
+  throw refusal(
+    'service.unavailable',
+    `you have ${shareOf(max)} event streams open here, the most one user may have`,
+    'close some of yours',
+  );
 }
 
 async function* eventsOf(

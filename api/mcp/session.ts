@@ -4,6 +4,7 @@ import { insertSession, type McpSession, useSession } from '../../db/mcp-session
 import type { Caller } from '../../domain/caller.js';
 import { clientName } from '../../domain/client-name.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { shareOf } from '../../domain/fair-share.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import { isVersion, newestVersion, single } from './headers.js';
@@ -48,9 +49,6 @@ export async function openSession(
     );
   return session;
 }
-
-/** No subject may take all sessions, or whoever opens them in a loop would lock everybody else out. */
-const shareOf = (max: number) => Math.max(10, Math.ceil(max / 10));
 
 function clientOf(info: unknown): string {
   if (!isObject(info)) throw badParams('clientInfo must be an object', 'params.clientInfo');

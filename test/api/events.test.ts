@@ -184,6 +184,21 @@ describe('the stream of events (CO-20)', () => {
     await small.close();
   });
 
+  it('leaves room for others: one user has a tenth of the streams at most, or ten if that is more', async () => {
+    const small = await api.another({ toml: `${toml}[console]\nmax_streams = 12\n` });
+    const own = await Promise.all(Array.from({ length: 10 }, () => follow('alice', small)));
+    const cookie = await signedIn(small, tokens.alice);
+    for (const headers of [bearer(tokens.alice), { cookie }]) {
+      const refused = await small.call('GET', '/api/events', { headers });
+      expect([refused.status, refused.body.code, refused.body.hint]).toEqual([503, 'service.unavailable', 'close some of yours']);
+    }
+    await follow('bob', small);
+    own[0]?.close();
+    await expect.poll(() => small.services.eventStreams.openOf('alice')).toBe(9);
+    await follow('alice', small);
+    await small.close();
+  });
+
   it('ends on drain and says when to come again, and none opens any more (OP-60)', async () => {
     const draining = await api.another({ drainSecs: 3 });
     const reader = await follow('alice', draining);
