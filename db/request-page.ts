@@ -14,7 +14,10 @@ export interface ListedRequest {
   database: string;
   environment: string;
   operation: string;
-  detail: string;
+  /** Null for one that is sent apart: the texts of a page may have many MiB. */
+  detail: string | null;
+  /** Of one that is sent apart: how many bytes it has in JSON. */
+  detail_bytes: number | null;
   risk_level: RiskLevel;
   status: Status;
   reason: string | null;
@@ -31,10 +34,16 @@ export interface ListedRequest {
   can_decide: boolean;
 }
 
+/** How much text of a page is read with it. */
+const heldBytes = 1024 * 1024;
+const isHeld = `sum(octet_length(r.detail)) over (order by r.created_at desc, r.id desc) <= ${heldBytes}`;
+const inJson = 'to_json(r.detail)::text';
+
 export const columns = (
   caller: User,
   p: Parameters,
-) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
+) => `r.id, r.requester, r.database, r.environment, r.operation, case when ${isHeld} then r.detail end as detail,
+  case when ${isHeld} then null else octet_length(${inJson}) end as detail_bytes, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
   r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors,
   ${isDecidedBy(p.add(caller.id))} as decided, (${approvable(caller, p)}) as can_decide`;
 
@@ -90,4 +99,11 @@ export async function readPage(
        join requests r using (id) order by r.created_at desc, r.id desc`,
     p.values,
   );
+}
+
+/** The text of a request in JSON, of `detail_bytes` bytes. */
+export async function readDetail(db: Queryable, id: string): Promise<string> {
+  const [row] = await db.query<{ text: string }>(`select ${inJson} as text from requests r where r.id = $1`, [id]);
+  if (row === undefined) throw new Error(`request ${id} was purged while its list was sent`);
+  return row.text;
 }
