@@ -74,6 +74,7 @@ function startedExecution(request: StoredRequest, { agent, execution }: Claim, n
     lost: false,
     unresolved: false,
     leaseExpiresAt: now + execution.leaseMs,
+    leaseMs: execution.leaseMs,
     windowSecs: execution.windowSecs,
     outcome: null,
     submission: null,

@@ -52,7 +52,8 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
   const execution = request.execution;
   if (request.status !== 'running' || execution === null || execution.id !== executionId) return nothing;
   if (execution.status !== 'running' || !reached(now, execution.leaseExpiresAt)) return nothing;
-  const errorMessage = `lost: no heartbeat since ${new Date(execution.leaseExpiresAt).toISOString()}`;
+  const lastHeard = new Date(execution.leaseExpiresAt - execution.leaseMs).toISOString();
+  const errorMessage = `lost: no heartbeat since ${lastHeard}`;
   const lost: AuditDraft = { ...lostEvent(request, execution.fence, 'lease_end'), resourceId: execution.id };
   const rest = { lingerMs, execution: endOfLost(execution, errorMessage) };
   if (request.cancelRequestedAt !== null && !execution.mutating) {

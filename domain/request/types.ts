@@ -61,6 +61,8 @@ export interface Execution {
   lost: boolean;
   unresolved: boolean;
   leaseExpiresAt: Instant;
+  /** From the last heartbeat, or the claim, to `leaseExpiresAt`. */
+  leaseMs: number;
   windowSecs: number;
   outcome: Outcome | null;
   /** Canonical text of the accepted submission; null before there is one (AG-43). */

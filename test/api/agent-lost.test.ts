@@ -42,8 +42,8 @@ async function ranTwice(detail = write): Promise<Run & { older: string }> {
 }
 
 const leaseOf = async (executionId: string) => {
-  const [row] = await calls.sql<{ lease: number; lost: boolean; unresolved: boolean }>(
-    'select lease_expires_at as lease, lost, unresolved from executions where id = $1',
+  const [row] = await calls.sql<{ lease: number; heard: number; lost: boolean; unresolved: boolean }>(
+    `select lease_expires_at as lease, lease_expires_at - lease_secs * interval '1 second' as heard, lost, unresolved from executions where id = $1`,
     [executionId],
   );
   return row!;
@@ -131,7 +131,7 @@ describe('the end of a lease (AG-51, AG-52, AG-I8)', () => {
     await endLease(id);
     await Promise.all([clock(id), clock(id), sweep(), sweep()]);
     await sweep();
-    const reason = `lost: no heartbeat since ${new Date((await leaseOf(executionId)).lease).toISOString()}`;
+    const reason = `lost: no heartbeat since ${new Date((await leaseOf(executionId)).heard).toISOString()}`;
     expect((await calls.show(calls.requester, id)).body).toMatchObject({ status: 'execution_lost', lost_reason: reason });
     expect(await calls.runsOf(id)).toMatchObject([{ status: 'failed', error_message: reason, outcome: null }]);
     expect(await calls.events(id, 'execution.lost')).toMatchObject([

@@ -57,6 +57,7 @@ export function storedExecution(over: Partial<Execution> = {}): Execution {
     lost: false,
     unresolved: false,
     leaseExpiresAt: now + 60_000,
+    leaseMs: 60_000,
     windowSecs: 3600,
     outcome: null,
     submission: null,

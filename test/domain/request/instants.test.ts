@@ -108,7 +108,8 @@ describe('what the end of a clock writes', () => {
   it('loses a run with its reason, its window and, for a write, an unresolved fence (ST-14, AG-51, AG-57, TT-3)', () => {
     for (const operation of ['execute_select', 'execute_dml'] as const) {
       const { change } = judge(requestIn('running', { operation }), lease, leaseEnd);
-      const reason = 'lost: no heartbeat since 2026-05-01T09:16:30.000Z';
+      // The stored lease began a minute before its end, with the last heartbeat.
+      const reason = `lost: no heartbeat since ${new Date(now).toISOString()}`;
       expect(change?.state).toEqual({
         status: 'execution_lost',
         resolvedAt: leaseEnd,
