@@ -37,8 +37,9 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
   const stopListening = terminal.onInterrupt((signal) => {
     // Ctrl-C is of the command that runs; what else ends a process ends all of it.
     if (isOtherRunning && signal === 'SIGINT') return;
-    const reason = new CommandFailure('interrupted', `${what}: interrupted`, { reason: signal });
-    if (!interrupted.signal.aborted) return interrupted.abort(reason);
+    if (!interrupted.signal.aborted)
+      return interrupted.abort(new CommandFailure('interrupted', `${what}: interrupted`, { reason: signal }));
+    const reason = interruptedAgain(what, interrupted.signal.reason as CommandFailure);
     if (!isReported) reportOnce(reason);
     terminal.exitNow(reason.exit);
   });
@@ -61,6 +62,12 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
     stopListening();
     context.close();
   }
+}
+
+/** What became of the request is open: it may go on, or a cancel may be on its way. */
+function interruptedAgain(what: string, { requestId }: CommandFailure): CommandFailure {
+  const hint = requestId === undefined ? null : `svc request show ${requestId} says what becomes of the request`;
+  return Object.assign(failure('interrupted', `${what}: interrupted`, { hint }), { requestId });
 }
 
 const openLogin: OpenLogin = async (...login) => (await import('./login/bearer.js')).loginBearer(...login);

@@ -34,7 +34,10 @@ export function readToken(credential: Credential, isFound: boolean, warn: (text:
   // Any other one-line secret in the folder must not be taken for a token.
   const isToken =
     isFound && credential.kind === 'token_file' ? apiToken.test(token) || webToken.test(token) : anyToken.test(token);
-  if (!isToken) throw failure('auth_error', `${credential.where}: not a valid token`);
+  if (!isToken)
+    throw failure('auth_error', `${credential.where}: not a valid token`, {
+      hint: 'a token is one word, such as svc_ and 32 characters',
+    });
   return token;
 }
 

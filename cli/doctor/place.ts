@@ -28,8 +28,8 @@ export interface Pair {
 export function explain(error: unknown): Finding {
   if (!(error instanceof CommandFailure))
     return failed('could not be checked: an error inside svc', { hint: 'report it as a bug' });
-  const hint =
-    error.hint ?? (error.code === 'config_error' ? 'correct what the message names' : 'try again, with a longer --timeout');
+  const isOwnFault = error.code === 'config_error' || error.code === 'auth_error';
+  const hint = error.hint ?? (isOwnFault ? 'correct what the message names' : 'try again, with a longer --timeout');
   return failed(said(error.message.replace(/^doctor: /, '')), { hint });
 }
 

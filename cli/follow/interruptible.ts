@@ -45,7 +45,8 @@ export async function untilStopped<T>(
   try {
     return await work(signal);
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw named(error, id);
+    named(error, id);
+    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw error;
     clearTimeout(timer);
     if (onInterrupt === null || error.reason !== 'SIGINT')
       throw named(goesOn('interrupted', `${context.what}: interrupted`, id, again), id);

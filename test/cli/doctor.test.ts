@@ -160,6 +160,7 @@ describe('svc doctor finds what is wrong with the files (CL-45)', () => {
     expect((await doctor(own)).checks.auth_configured).toMatchObject({
       status: 'fail',
       message: expect.stringContaining('not a valid token'),
+      hint: 'a token is one word, such as svc_ and 32 characters',
     });
   });
 

@@ -122,7 +122,7 @@ describe('Ctrl-C (CL-26)', () => {
     }
   });
 
-  it('exits at once at the second one', async () => {
+  it('exits at once at the second one, and names the command that tells what becomes of the request', async () => {
     let control: Parameters<NonNullable<SvcOptions['started']>>[0] | undefined;
     const running = runSvc(['execute', 'SELECT 1'], {
       environment: login(api.url),
@@ -136,7 +136,9 @@ describe('Ctrl-C (CL-26)', () => {
     await eventually(() => control!.stderr().includes('Cancel the request?'));
     control!.interrupt();
     control!.stdin.write('\n');
-    expect(await running).toMatchObject({ exitedNow: 130 });
+    const { exitedNow, stderr } = await running;
+    expect(exitedNow).toBe(130);
+    expect(stderr).toContain(`svc request show ${requestId} says what becomes of the request`);
   });
 
   it('prints one line of JSON and exits 130 as a process that gets SIGINT or SIGTERM (CL-I2)', async () => {
