@@ -28,9 +28,12 @@ export const cardsInsert = (parameter: string, guard: string): string =>
       where card.request_id = news.request_id and card.channel <> all(news.channels)
   )`;
 
+/** Due now, or when a failure lets it: its keeper must not take it for one that has waited since it was made. */
+const due = `wanted = card.wanted + 1, told = false, taken_until = null,
+  next_attempt_at = greatest(card.next_attempt_at, date_trunc('milliseconds', clock_timestamp()))`;
+
 /** A card that Temporal is still to be told of for other news does not wait longer because of a suspension. */
-const askedAgain = (news: string): string =>
-  `wanted = card.wanted + 1, told = false, taken_until = null, yields = ${news}.yields and (card.told or card.yields)`;
+const askedAgain = (news: string): string => `${due}, yields = ${news}.yields and (card.told or card.yields)`;
 
 /** What is shown of an onboarding, in a channel or, with the Slack id of a person, in a direct message. */
 export interface OnboardingCard {
@@ -42,7 +45,7 @@ export interface OnboardingCard {
 export async function askForCard(tx: Transaction, { onboardingId, channel }: OnboardingCard): Promise<void> {
   await tx.query(
     `insert into slack_cards as card (id, onboarding_id, channel) values (gen_random_uuid(), $1, $2)
-     on conflict (onboarding_id, channel) do update set wanted = card.wanted + 1, told = false, taken_until = null`,
+     on conflict (onboarding_id, channel) do update set ${due}`,
     [onboardingId, channel],
   );
   tx.wake(topic.cards);
@@ -50,9 +53,7 @@ export async function askForCard(tx: Transaction, { onboardingId, channel }: Onb
 
 /** Has all cards of an onboarding built again, wherever they were posted (SL-45). */
 export async function rebuildCards(tx: Transaction, onboardingId: string): Promise<void> {
-  await tx.query('update slack_cards set wanted = wanted + 1, told = false, taken_until = null where onboarding_id = $1', [
-    onboardingId,
-  ]);
+  await tx.query(`update slack_cards card set ${due} where onboarding_id = $1`, [onboardingId]);
   tx.wake(topic.cards);
 }
 

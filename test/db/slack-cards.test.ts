@@ -5,7 +5,7 @@ import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { moveAllOf } from '../../db/move-many.js';
 import { purgeRequests } from '../../db/purge.js';
-import { untoldCards } from '../../db/slack-card-starts.js';
+import { retellOverdueCards, untoldCards } from '../../db/slack-card-starts.js';
 import { askForCard, rebuildCards } from '../../db/slack-cards.js';
 import type { NotificationPolicy, SharedConfig } from '../../domain/policies.js';
 import { judge } from '../../domain/request/judge.js';
@@ -174,6 +174,31 @@ describe('what Temporal is told of cards', () => {
     await untoldCards.markTold(database, again);
     expect(await cardsOf(id)).toMatchObject([{ told: true }]);
     expect(await untold(id)).toEqual([]);
+  });
+
+  it('is not told again of a change that has just come to a card of long ago, but of one that waits for long (SL-60)', async () => {
+    const id = await storeRequest(database);
+    const told = (more: string) => database.query(`update slack_cards set told = true, ${more} where request_id = $1`, [id]);
+    const retold = () => database.transaction((tx) => retellOverdueCards(tx, 600_000, 1000));
+    const old = `next_attempt_at = clock_timestamp() - interval '1 hour'`;
+    await told(`shown = wanted, ${old}`);
+    await approve(database, id);
+    await told('yields = false');
+    expect([await retold(), await cardsOf(id)]).toMatchObject([0, [{ told: true }]]);
+    await told(old);
+    expect([await retold(), await cardsOf(id)]).toMatchObject([1, [{ told: false }]]);
+  });
+
+  it('waits for as long as the last failure wants, whatever comes meanwhile (SL-61)', async () => {
+    const id = await storeRequest(database);
+    const later = new Date(Date.now() + 3_600_000);
+    await database.query('update slack_cards set next_attempt_at = $2 where request_id = $1', [id, later]);
+    await approve(database, id);
+    const [row] = await database.query<{ at: number }>(
+      'select (extract(epoch from next_attempt_at) * 1000)::bigint as at from slack_cards where request_id = $1',
+      [id],
+    );
+    expect(row?.at).toBe(later.getTime());
   });
 });
 
