@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { createBell } from '../lib/bell.js';
 import { nearest } from '../lib/nearest.js';
+import { outliveLog } from '../lib/standard-error.js';
 import { MARKER_SCHEMA, MARKER_TABLE } from '../sql/reserved-table.js';
 import { runAgent } from './agent.js';
 import { checkAgent } from './check.js';
@@ -114,6 +115,7 @@ const standardStreams = {
 
 /** Runs the agent; SIGHUP reloads it (AP-19), the first SIGTERM or SIGINT drains it, the second ends it (AP-17, AP-18). */
 async function runUntilSignal(config: AgentConfig, source: Omit<ReloadSource, 'asked'>): Promise<number> {
+  outliveLog();
   const log = createLog(config.log, standardStreams.err);
   const stop = new AbortController();
   const stopNow = new AbortController();

@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { outliveLog } from '../lib/standard-error.js';
 import { visibleJson } from '../lib/visible.js';
 
 export interface LogOptions {
@@ -12,6 +13,7 @@ export interface LogOptions {
 
 /** Logs one line per event to standard error (OP-90): text for people, JSON for machines. */
 export function createLog(options: LogOptions): Logger {
+  outliveLog();
   const write = options.write ?? ((line) => process.stderr.write(line));
   const destination = { write: (line: string) => write(options.format === 'json' ? clean(line) : asText(line)) };
   return pino(

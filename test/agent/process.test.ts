@@ -160,6 +160,18 @@ describe('the process of an agent', () => {
     }
   }, 120_000);
 
+  it('goes on when nobody reads its log any more', async () => {
+    const agent = start();
+    await agent.ready();
+    agent.child.stderr?.destroy();
+    for (const note of ['b', 'c'])
+      expect(await gateway.offer({ operation: 'execute_dml', detail: `update parts set note = '${note}'` }).result).toMatchObject(
+        { success: true },
+      );
+    agent.child.kill('SIGTERM');
+    expect(await agent.exit).toBe(0);
+  }, 90_000);
+
   it('finishes what runs at the first signal, and cancels it at the second (AP-17, AP-18)', async () => {
     const agent = start();
     await agent.ready();
