@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import type { Config } from '../config/types.js';
 import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Database, Vouched } from '../db/client.js';
@@ -30,7 +31,10 @@ export interface Sender {
   meter: Pick<Meter, 'failure'>;
 }
 
-/** `beside` reads at the same time, on the same connection if the credential is an API token. It is awaited, and must not reject. */
+/**
+ * `beside` reads at the same time, on the same connection if the credential is an API token; not at all for a credential that this process has not
+ * accepted before. It is awaited, and must not reject.
+ */
 export type Authenticate = (sender: Sender, generation: Generation, beside?: Beside) => Promise<Authenticated>;
 export type Beside = (db: Vouched) => Promise<void>;
 
@@ -41,15 +45,26 @@ export interface AuthenticateServices {
   config: () => Pick<Config, 'auth' | 'license'>;
 }
 
+/** How many credentials a process remembers as accepted. */
+const maxAccepted = 10_000;
+
 /** Checks credentials in the order of IM-13, with one query and no cache. Throws 401, 403, 429 (OP-33) or 503, after calling `onFailure`. */
 export function createAuthenticate(
   services: AuthenticateServices,
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
+  // By their hashes. They open nothing: a stranger's call must cost no more than the look at the credential, and what goes beside it may be megabytes.
+  const accepted = new LRUCache<string, true>({ max: maxAccepted });
   return async ({ credential, address, meter }, generation, beside) => {
-    const verdict = await authenticateCredential(services, credential, { generation, address, beside });
-    if (!('refused' in verdict)) return { ...verdict, actor: actorOf(verdict.caller, address) };
-    throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
+    const hash = sha256Hex(credential?.text ?? '');
+    const call = { hash, generation, address, beside: accepted.has(hash) ? beside : undefined };
+    const verdict = await authenticateCredential(services, credential, call);
+    if ('refused' in verdict) {
+      accepted.delete(hash);
+      throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
+    }
+    accepted.set(hash, true);
+    return { ...verdict, actor: actorOf(verdict.caller, address) };
   };
 }
 
@@ -78,7 +93,7 @@ const actorOf = (caller: Admitted['caller'], address: ClientAddress): Actor => (
 async function authenticateCredential(
   { database, authenticateJwt, config }: AuthenticateServices,
   credential: Credential | null,
-  call: { generation: Generation; address: ClientAddress; beside: Beside | undefined },
+  call: { hash: string; generation: Generation; address: ClientAddress; beside: Beside | undefined },
 ): Promise<Verdict> {
   if (credential === null) return stranger('auth.missing_token', 'missing');
   const { text, isCookie } = credential;
@@ -89,7 +104,7 @@ async function authenticateCredential(
   }
   const prefix = prefixOf(text);
   if (prefix === null) return stranger('auth.invalid_token', 'malformed');
-  const found = matching(await credentialsBeside(database, prefix, call.beside), sha256Hex(text));
+  const found = matching(await credentialsBeside(database, prefix, call.beside), call.hash);
   if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
   if (isCookie !== (found.provisioningKind === 'console')) return stranger('auth.invalid_token', 'out_of_place', prefix);
   return authenticateFound(found, { ...call, config: config(), tokenPrefix: prefix });

@@ -2,7 +2,7 @@ import type { Vouched } from '../../db/client.js';
 import type { Notifications } from '../../db/notifications.js';
 import { isUuid } from '../../lib/uuid.js';
 
-/** A handler's first read, by the id in the path, sent before the caller is authenticated. */
+/** A handler's first read, by the id in the path, sent while the caller is authenticated, if the credential was accepted before. */
 export interface Ahead {
   /** Sends the read; nothing if the id can name nothing. Never rejects. */
   send(db: Vouched): Promise<void>;

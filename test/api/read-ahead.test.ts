@@ -54,6 +54,32 @@ describe('what a handler reads first travels with the credential', () => {
     expect(alone.mock.calls.filter(([text]) => text.includes('from requests r'))).toEqual([]);
   });
 
+  it('once the credential was accepted: for a stranger, or after its end, nothing but the credential is read', async () => {
+    const id = await calls.created(tokens.owner);
+    const fresh = await api.createUser('fresh', { roles: ['requester'] });
+    const together = vi.spyOn(api.services.database, 'together');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const sent = async (token: string) => {
+      together.mockClear();
+      const { status } = await calls.show(token, id);
+      return [status, together.mock.calls.length];
+    };
+    const stranger = `svc_${'1'.repeat(32)}`;
+    expect([await sent(stranger), await sent(stranger)]).toEqual([
+      [401, 0],
+      [401, 0],
+    ]);
+    expect([await sent(fresh), await sent(fresh)]).toEqual([
+      [403, 0],
+      [403, 1],
+    ]);
+    await api.call('POST', '/api/users/fresh/suspend', { token: tokens.admin });
+    expect([await sent(fresh), await sent(fresh)]).toEqual([
+      [401, 1],
+      [401, 0],
+    ]);
+  });
+
   it('and tells strangers nothing: a known and an unknown id give the same refusal', async () => {
     const id = await calls.created(tokens.owner);
     const stranger = `svc_${'0'.repeat(32)}`;
