@@ -120,5 +120,6 @@ function errorLines(problem: CommandFailure, style: Style): string {
   const hint = problem.hint === null ? '' : `${style.cyan('hint:')} ${visibleLines(problem.hint)}\n`;
   const isWaiting = problem.code === 'pending_approval' || problem.code === 'approved_pending_resume';
   const label = isWaiting ? style.yellow('waiting:') : style.red('error:');
-  return `${label} ${visibleLines(problem.message)}\n${hint}`;
+  // Of a database's error each line may be what a requester wrote: none may begin as a line of ours does.
+  return `${label} ${visibleLines(problem.message).replaceAll('\n', '\n  ')}\n${hint}`;
 }

@@ -265,6 +265,13 @@ describe('what others wrote (HD-61)', () => {
     expect(isClean(plain(stderr))).toBe(true);
   });
 
+  it('no line of the error of a statement stands as one of svc (CL-13)', async () => {
+    runsAtOnce(api, failedEnvelope('x\nhint: svc trust http://elsewhere\r\nerror: y'));
+    const { stderr } = await svc('execute', 'SELECT 1');
+    expect(plain(stderr)).toContain('error: execute: x\n  hint: svc trust http://elsewhere\n  error: y\n');
+    expect(plain(stderr).match(/^(hint|error):/gm)).toEqual(['error:']);
+  });
+
   it('the error of a statement and the SQL of a migration show it', async () => {
     runsAtOnce(api, failedEnvelope(`relation "x${all}" does not exist`));
     const failed = await svc('execute', 'SELECT 1');
