@@ -24,9 +24,10 @@ function agentWords(reason: string): string {
   return `the agent could not ${away[1] === 'connection' ? 'reach' : 'log in to'} the database: ${away[2]}`;
 }
 
+/** The last code is the server's own: its message may quote what a requester wrote, also a code and a hint. */
 function serverError(text: string, sql: string | null): DatabaseError {
   const [, what, error, state, position, rest = ''] =
-    /^(.*?) \((?:error (\d+), )?SQLSTATE (\w{5})(?:, position (\d+))?\)(.*)$/s.exec(text) ?? [];
+    /^(.*) \((?:error (\d+), )?SQLSTATE (\w{5})(?:, position (\d+))?\)(.*)$/s.exec(text) ?? [];
   if (what === undefined) return { message: text, hint: null };
   const place = position === undefined ? null : placeIn(sql, Number(position));
   const where = place ?? (position === undefined ? '' : `, position ${position}`);
