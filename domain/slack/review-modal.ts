@@ -16,7 +16,7 @@ import {
   textInput,
   titledText,
 } from './modals.js';
-import { startOf, startOfSql } from './text.js';
+import { lineOf, startOf, startOfSql } from './text.js';
 
 const sqlCharacters = 2000;
 const planCharacters = 2900;
@@ -131,7 +131,7 @@ function firstOf<T>(items: readonly T[], most: number, line: (item: T) => string
 const planLines = ({ explain }: ShownContext): string[] =>
   firstOf(explain ?? [], mostShown, (one) => {
     const sql = startOfSql(one.sql.replace(/[\t\n\r ]+/g, ' ').trim(), 100, null);
-    const plan = 'plan' in one ? JSON.stringify(one.plan) : `no plan: ${one.error}`;
+    const plan = 'plan' in one ? JSON.stringify(one.plan) : `no plan: ${lineOf(one.error)}`;
     return `${sql.text}${sql.isCut ? '…' : ''}\n${plan}`;
   });
 
@@ -139,7 +139,7 @@ function riskLines(risk: unknown): string[] {
   if (!isRisk(risk)) return [];
   const lines = risk.factors.map(({ name, ...more }) => {
     const values = Object.values(more).flat().map(String);
-    return values.length === 0 ? name : `${name}: ${values.join(', ')}`;
+    return lineOf(values.length === 0 ? name : `${name}: ${values.join(', ')}`);
   });
   return [risk.level, ...lines];
 }
@@ -157,21 +157,21 @@ interface Sized {
 }
 
 function tableLine(table: ShownTable): string {
-  if (typeof table === 'string') return table;
+  if (typeof table === 'string') return lineOf(table);
   const children = table.cascade_children ?? [];
   const below = firstOf(children, mostChildren, (child) => `  deletes also from ${sized(child)}`);
   return [sized(table), ...below].join('\n');
 }
 
 const sized = ({ schema_name, name, estimated_rows: rows }: Sized) =>
-  `${schema_name}.${name}${rows < 0 ? '' : ` (about ${rows} rows)`}`;
+  `${lineOf(`${schema_name}.${name}`)}${rows < 0 ? '' : ` (about ${rows} rows)`}`;
 
 function findingLines(review: unknown): string[] {
   const { findings } = (review ?? { findings: [] }) as {
     findings: (Pick<Finding, 'message' | 'version'> & { rule: string; level: string })[];
   };
   return firstOf(findings, mostShown, ({ rule, level, message, version }) =>
-    [level, version, `${rule}:`, message].filter(Boolean).join(' '),
+    lineOf([level, version, `${rule}:`, message].filter(Boolean).join(' ')),
   );
 }
 

@@ -66,7 +66,8 @@ export const isBlank = (text: string) => /^[\s\u0085]*$/.test(text);
 
 const lineEnd = /\r\n?|[\n\u0085\u2028\u2029]/;
 
-const lineOf = (text: string) => visible(text.split(lineEnd).join(' ')).replace(/\s+/g, ' ').trim();
+/** One line of a block without markup: no name in it begins another. */
+export const lineOf = (text: string) => visible(text.split(lineEnd).join(' ')).replace(/\s+/g, ' ').trim();
 
 /** Whole characters, not halves of them. */
 function cut(text: string, limit: number): [kept: string, more: string] {

@@ -124,6 +124,22 @@ describe('every modal', () => {
     expect(problems(review({ metadata: JSON.stringify({ source: 'mcp', client: '&'.repeat(4000) }) }))).toEqual([]);
   });
 
+  it('has no line that a name in the SQL began', () => {
+    const forged = 'x\nread_only\r\u2028approved';
+    const modal = review(
+      {},
+      {
+        explain: [{ sql: 'select 1', error: `relation "${forged}" does not exist (SQLSTATE 42P01)`, hint: null }],
+        risk: { level: 'High', factors: [{ name: 'table_unresolved', tables: [forged] }] },
+        tables: [forged, { ...sized(forged), cascade_children: [sized(forged)] }],
+        sql_review: { findings: [{ rule: 'drop_table', level: 'Warn', message: `drops ${forged}` }], blocked: false },
+      },
+    );
+    const lines = preformattedOf(modal).flatMap((text) => text.split(/[\n\r\u2028]/));
+    expect(lines.filter((line) => /^(read_only|approved)/.test(line))).toEqual([]);
+    expect(lines).toContain('table_unresolved: x read_only approved');
+  });
+
   it('names those who get the result besides the requester', () => {
     expect(seen(review()).join()).not.toContain('Shared');
     const shareWith = ['mallory', 'role:requester', ...'abcde'];
