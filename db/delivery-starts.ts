@@ -8,13 +8,18 @@ export interface UntoldDelivery {
   webhookId: string;
   eventType: string;
   cancelled: boolean;
+  /** Told again and again for so long that its workflow, if it runs, does not go on. */
+  stuck: boolean;
 }
+
+const stuckFor = `interval '10 minutes'`;
 
 /** Oldest first. */
 export const untoldDeliveries = untoldRows<UntoldDelivery>({
   name: 'webhook_deliveries',
   order: 'yields, created_at',
-  columns: `d.webhook_id as "webhookId", d.event_type as "eventType", d.status = 'cancelled' as cancelled`,
+  columns: `d.webhook_id as "webhookId", d.event_type as "eventType", d.status = 'cancelled' as cancelled,
+    coalesce(coalesce(d.next_retry_at, d.attempt_started_at) < clock_timestamp() - ${stuckFor}, false) as stuck`,
   state: `d.status = 'cancelled'`,
 });
 

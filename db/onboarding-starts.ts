@@ -6,12 +6,14 @@ import { untoldRows } from './untold.js';
 export interface UntoldOnboarding {
   id: string;
   ended: boolean;
+  /** Overdue for so long that its workflow, if it runs, does not go on. */
+  stuck: boolean;
 }
 
 export const untoldOnboardings = untoldRows<UntoldOnboarding>({
   name: 'slack_onboardings',
   order: 'created_at',
-  columns: `d.status <> 'pending' as ended`,
+  columns: `d.status <> 'pending' as ended, d.expires_at < clock_timestamp() - interval '10 minutes' as stuck`,
   state: 'd.status',
 });
 

@@ -34,14 +34,15 @@ export function createDeliveryStarter({ taskQueue, onCancelled, ...told }: Deliv
   });
 }
 
-async function start(client: Client, { id, webhookId, eventType }: UntoldDelivery, taskQueue: string): Promise<void> {
+async function start(client: Client, { id, webhookId, eventType, stuck }: UntoldDelivery, taskQueue: string): Promise<void> {
   await client.workflow
     .start(deliveryWorkflow, {
       workflowId: deliveryWorkflowId(id),
       taskQueue,
       args: [{ id }],
       staticSummary: `${eventType} to ${webhookId}`,
-      workflowIdConflictPolicy: 'FAIL',
+      // One that does not go on, as after a return to an older version, is replaced. An attempt that runs all the same is stored, and waited for.
+      workflowIdConflictPolicy: stuck ? 'TERMINATE_EXISTING' : 'FAIL',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       requestEagerStart: true,
     })

@@ -27,13 +27,13 @@ export function createOnboardingStarter(options: {
   });
 }
 
-/** One that runs already looks at its row again: it was told before, and is overdue all the same. */
-const start = (client: Client, { id }: UntoldOnboarding, taskQueue: string) =>
+/** One that runs already looks at its row again: it was told before, and is overdue all the same. One that does not go on is replaced. */
+const start = (client: Client, { id, stuck }: UntoldOnboarding, taskQueue: string) =>
   client.workflow.signalWithStart(onboardingWorkflow, {
     workflowId: onboardingWorkflowId(id),
     taskQueue,
     args: [{ id }],
     signal: onboardingChanged,
-    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdConflictPolicy: stuck ? 'TERMINATE_EXISTING' : 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
   });

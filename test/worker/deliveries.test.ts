@@ -136,6 +136,24 @@ it('a delivery whose workflow Temporal has lost is started again (NT-I2)', async
   expect((await find(id))?.status).toMatch(/delivered|dead/);
 });
 
+it('a delivery whose workflow does not go on is given another one (NT-52)', async () => {
+  const id = randomUUID();
+  const { client, database } = worker;
+  // On a queue that no worker serves, as after a change of `temporal.task_queue`.
+  await client.workflow.start('delivery', { workflowId: deliveryWorkflowId(id), taskQueue: `gone-${id}`, args: [{ id }] });
+  const one = { id, webhookId: 'ops', eventType: 'user.created', requestId: null, body: '{}', yields: false };
+  await database.transaction(async (tx) => {
+    await insertDeliveries(tx, [one]);
+    await tx.query(
+      `update webhook_deliveries set told = true, next_retry_at = clock_timestamp() - interval '1 hour' where id = $1`,
+      [id],
+    );
+  });
+  await untilEnded(id);
+  expect(await find(id)).toMatchObject({ status: 'delivered', attempts: 1 });
+  expect(sentTo(id)).toHaveLength(1);
+});
+
 it('of which a worker died during an attempt is attempted again, and not an eleventh time (NT-52, NT-I4)', async () => {
   const left = await Promise.all([store('elsewhere'), store('elsewhere')]);
   const died = (id: string, attempts: number) =>

@@ -80,6 +80,19 @@ it('one whose workflow Temporal has lost expires all the same (OP-73)', async ()
   expect(await eventsOf(id)).toHaveLength(1);
 });
 
+it('one whose workflow does not go on is given another one, and expires (SL-45)', async () => {
+  const { client, database } = worker;
+  const id = await storedOnboarding(database, { slackUserId: 'U0STUCK' });
+  await runs(id);
+  // A step of the first run must not come late.
+  await eventually(async () => (await handle(id).fetchHistory()).events?.some((event) => event.timerStartedEventAttributes));
+  await handle(id).terminate();
+  // On a queue that no worker serves, as after a change of `temporal.task_queue`.
+  await client.workflow.start('onboarding', { workflowId: onboardingWorkflowId(id), taskQueue: `gone-${id}`, args: [{ id }] });
+  await database.query(`update slack_onboardings set expires_at = clock_timestamp() - interval '1 hour' where id = $1`, [id]);
+  await eventually(async () => (await statusOf(id)) === 'expired');
+});
+
 it('a cancel in the Temporal UI ends nothing', async () => {
   const id = await storedOnboarding(worker.database);
   await runs(id);
