@@ -18,6 +18,8 @@ export interface MarkerPlace {
   table: string;
   /** The name of its primary key, quoted. */
   key: string;
+  /** Whether its rows lie in partitions. */
+  partitioned: boolean;
   older: readonly string[];
 }
 
@@ -81,24 +83,30 @@ async function prepareIn(
   if (found === null) return { problem: MISSING_TABLE, lacks: 'table' };
   if ('problem' in found) return found;
   await tryRights(session, table);
-  return { place: { table, key: found.key, older: await findOlderTables(session, name, table) }, note: null };
+  return { place: { table, ...found, older: await findOlderTables(session, name, table) }, note: null };
 }
 
 /**
  * The table's primary key, or why the table is unsuitable; null when it does not exist. Nothing attached to the table may run
- * code with the agent's privileges.
+ * code with the agent's privileges, and its rows must outlive a crash.
  */
-async function lookAt(session: PostgresSession, table: string): Promise<{ key: string } | Missing | null> {
+async function lookAt(
+  session: PostgresSession,
+  table: string,
+): Promise<Pick<MarkerPlace, 'key' | 'partitioned'> | Missing | null> {
   const [row] = await session.query(
     `select (c.relkind not in ('r', 'p') or c.relhastriggers or c.relhasrules or c.relrowsecurity)::text,
-       (select pg_catalog.quote_ident(k.conname) from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p')
+       (select pg_catalog.quote_ident(k.conname) from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p'),
+       (c.relpersistence <> 'p')::text, (c.relkind = 'p')::text
      from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass($1)`,
     [table],
   );
   if (row === undefined) return null;
   if (row[0] === 'true')
     return { problem: 'the marker table has triggers, rules or row security, or is no table', lacks: 'rights' };
-  return row[1] == null ? { problem: 'the marker table has no primary key', lacks: 'rights' } : { key: row[1] };
+  if (row[2] === 'true') return { problem: 'the marker table is unlogged or temporary: a crash would empty it', lacks: 'rights' };
+  if (row[1] == null) return { problem: 'the marker table has no primary key', lacks: 'rights' };
+  return { key: row[1], partitioned: row[3] === 'true' };
 }
 
 /** Why the role cannot create the table; null when it can. */

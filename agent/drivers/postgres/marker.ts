@@ -20,7 +20,7 @@ export function expectMarked(result: StepResult | undefined): void {
 }
 
 export function createPostgresMarker(names: MarkerNames): PostgresMarker {
-  let place: MarkerPlace = { table: `"${names.table}"`, key: '', older: [] };
+  let place: MarkerPlace = { table: `"${names.table}"`, key: '', partitioned: false, older: [] };
   const openStep = (run: Run, mode: 'tx' | 'auto') => stepToOpen(place, run, mode);
   return {
     async prepare(session, onlyLook) {
@@ -35,9 +35,9 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
         const older = await findOlderTables(session, names.table, place.table);
         place = { ...place, older };
       }
-      return await readIn(session, [place.table, ...place.older], run);
+      return await readIn(session, [ownRows(place), ...place.older.map(rowsOf)], run);
     },
-    readOwn: (session, run) => readIn(session, [place.table], run),
+    readOwn: (session, run) => readIn(session, [ownRows(place)], run),
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
@@ -57,8 +57,12 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
   };
 }
 
-async function readIn(session: PostgresSession, tables: readonly string[], run: Run): Promise<MarkerRow[]> {
-  const results = await session.exchange(tables.flatMap((table) => stepsToRead(table, run)));
+/** Without the rows of tables that inherit from it: whoever made those could plant some. */
+const rowsOf = (table: string) => `only ${table}`;
+const ownRows = ({ table, partitioned }: MarkerPlace) => (partitioned ? table : rowsOf(table));
+
+async function readIn(session: PostgresSession, sources: readonly string[], run: Run): Promise<MarkerRow[]> {
+  const results = await session.exchange(sources.flatMap((source) => stepsToRead(source, run)));
   return results.flatMap(({ rows }) => rows.map(markerRow));
 }
 
@@ -81,13 +85,13 @@ function stepToOpen({ table, key }: MarkerPlace, run: Run, mode: 'tx' | 'auto'):
 }
 
 /** All rows of the known attempts and a few others, however many and however long the planted ones are. */
-function stepsToRead(table: string, run: Run): Step[] {
+function stepsToRead(source: string, run: Run): Step[] {
   const told = run.unresolvedExecutions?.map(({ executionId }) => executionId) ?? [];
   const untold = run.unresolvedExecutions === null ? run.unresolvedFences : [];
   const values = [run.requestId, `{${[run.executionId, ...told].join(',')}}`, `{${untold.join(',')}}`];
   const columns = `fence, left(mode, 64), left(state, 64), rows_affected, left(step, 255), left(execution_id, 64), left(approval_digest, 64)`;
   const known = '(execution_id = any($2::text[]) or fence = any($3::bigint[]))';
-  const from = `select ${columns} from only ${table} where request_id = $1`;
+  const from = `select ${columns} from ${source} where request_id = $1`;
   return [
     { kind: 'run', text: `${from} and ${known}`, values },
     { kind: 'run', text: `${from} and not ${known} order by fence desc limit ${MAX_STRANGERS}`, values },

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
+import { connectEmptyDatabase } from '../support/postgres.js';
+import { startTestAgent, type TestAgent } from '../support/test-agent.js';
+
+type Connected = Awaited<ReturnType<typeof connectEmptyDatabase>>;
+
+let database: Connected['database'];
+let target: Connected['client'];
+let gateway: FakeGateway;
+let agent: TestAgent;
+beforeEach(async () => {
+  ({ database, client: target } = await connectEmptyDatabase());
+  gateway = await startFakeGateway();
+});
+afterEach(async () => {
+  agent?.stop();
+  await agent?.exit;
+  await gateway.close();
+  await target.end();
+  await database.drop();
+});
+
+/** A marker table that somebody made before the agent came. */
+const make = (kind: string, partitions: string) =>
+  target.query(`create schema svc;
+    create ${kind} table svc.svc_execution_marker (request_id text not null, fence bigint not null, step text not null default '',
+      mode text not null, state text not null, execution_id text not null, agent_id text not null, approval_digest text not null,
+      rows_affected bigint, created_at timestamptz not null default now(), primary key (request_id, fence, step, execution_id)) ${partitions};
+    create table parts (id int primary key, qty int); insert into parts values (1, 10)`);
+
+async function startAgent(): Promise<void> {
+  agent = startTestAgent({ gateway, url: database.url, tables: '[marker]\nschema = "svc"\n' });
+  await gateway.nextPoll();
+}
+
+it('AP-54, AG-I3: rows in partitions prove what a lost attempt did', async () => {
+  await make('', 'partition by hash (request_id)');
+  for (const rest of [0, 1])
+    await target.query(
+      `create table svc.part${rest} partition of svc.svc_execution_marker for values with (modulus 2, remainder ${rest})`,
+    );
+  await startAgent();
+  const requestId = randomUUID();
+  const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1', requestId };
+  expect(await gateway.offer({ ...add, fence: 1 }).result).toMatchObject({ outcome: 'committed' });
+  expect(await gateway.offer({ ...add, fence: 2, unresolvedFences: [1] }).result).toMatchObject({
+    outcome: 'already_applied',
+    applied_fence: 1,
+  });
+  expect((await target.query('select qty from parts')).rows).toEqual([{ qty: 11 }]);
+});
+
+it('AP-51, AG-I3: no markers are written into a table that a crash would empty', async () => {
+  await make('unlogged', '');
+  await startAgent();
+  expect(agent.lines.join('\n')).toContain('the marker table is unlogged or temporary: a crash would empty it');
+  expect(gateway.polls.at(-1)?.capabilities).toMatchObject({ scopes: [{ marker: false }] });
+});
