@@ -64,10 +64,11 @@ export class DatabaseTarget implements Target {
     this.degraded = false;
   }
 
-  /** Reconnects it from now on whenever it is degraded, and deletes its old marker rows. */
+  /** From now on reconnects it whenever it is degraded, looks for markers while there are none, and deletes old marker rows. */
   watch(onRecovered: () => void): void {
     this.#onRecovered = onRecovered;
     if (this.degraded) void this.#reconnect();
+    void this.#retryMarkers();
     void this.#cleanUp();
   }
 
@@ -153,6 +154,23 @@ export class DatabaseTarget implements Target {
       database: this.name,
       why: connected.markerProblem,
     });
+  }
+
+  /** Somebody may grant a right, or promote a standby, without a connection that breaks (AP-51). */
+  async #retryMarkers(): Promise<void> {
+    const { config, timings, log } = this.#dependencies;
+    const { signal } = this.#ended;
+    while (config.marker.mode !== 'off' && !signal.aborted) {
+      await sleep(timings.markerRetryMs, signal);
+      if (signal.aborted || this.markerReady || this.degraded) continue;
+      // A database that is away is noticed by its runs.
+      const connected = await this.driver.connect({ onlyLook: false }).catch(() => null);
+      if (signal.aborted || connected === null) continue;
+      this.#noteMarker(connected);
+      if (!this.markerReady) continue;
+      log.info('marker rows can be written', { database: this.name });
+      this.#onRecovered?.();
+    }
   }
 
   async #cleanUp(): Promise<void> {

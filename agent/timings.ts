@@ -38,6 +38,8 @@ export interface Timings {
   /** How long collecting a snapshot may take (AP-61). */
   snapshotMs: number;
   markerCleanupMs: number;
+  /** Between two looks at a database where no markers can be written. */
+  markerRetryMs: number;
 }
 
 export const defaultTimings: Timings = {
@@ -68,4 +70,5 @@ export const defaultTimings: Timings = {
   stopGraceMs: 10_000,
   snapshotMs: 30_000,
   markerCleanupMs: 86_400_000,
+  markerRetryMs: 60_000,
 };

@@ -31,7 +31,8 @@ const make = (kind: string, partitions: string) =>
     create table parts (id int primary key, qty int); insert into parts values (1, 10)`);
 
 async function startAgent(): Promise<void> {
-  agent = startTestAgent({ gateway, url: database.url, tables: '[marker]\nschema = "svc"\n' });
+  const timings = { markerRetryMs: 50 };
+  agent = startTestAgent({ gateway, url: database.url, tables: '[marker]\nschema = "svc"\n', timings });
   await gateway.nextPoll();
 }
 
@@ -57,4 +58,17 @@ it('AP-51, AG-I3: no markers are written into a table that a crash would empty',
   await startAgent();
   expect(agent.lines.join('\n')).toContain('the marker table is unlogged or temporary: a crash would empty it');
   expect(gateway.polls.at(-1)?.capabilities).toMatchObject({ scopes: [{ marker: false }] });
+});
+
+it('AP-51: markers are written as soon as their table allows it, without a restart', async () => {
+  await make('unlogged', '');
+  await startAgent();
+  const writes = () => gateway.polls.at(-1)?.capabilities;
+  expect(writes()).toMatchObject({ scopes: [{ marker: false }] });
+  await target.query('alter table svc.svc_execution_marker set logged');
+  await expect.poll(writes, { timeout: 10_000 }).toMatchObject({ scopes: [{ marker: true }] });
+  expect(agent.lines.filter((line) => /marker rows can be written/.test(line))).toEqual([
+    expect.stringMatching(/^warn no marker rows/),
+    expect.stringMatching(/^info marker rows/),
+  ]);
 });
