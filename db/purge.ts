@@ -61,3 +61,19 @@ export async function purgeTokens(db: Queryable, days: number, limit: number): P
   );
   return gone.length;
 }
+
+/** How many ended tokens of a subject are kept. Whoever makes and ends tokens in a loop would otherwise make the list of all too long to be read. */
+const maxEnded = 1000;
+/** How many are deleted at once, so that a token can be made however many there are. */
+const deletedAtOnce = 1000;
+
+/** Deletes the oldest ended tokens of a subject that has too many. */
+export function dropOldTokens(tx: Transaction, subjectType: 'user' | 'agent', subjectId: string): void {
+  tx.send(
+    `with old as materialized (
+       select id from tokens where subject_type = $1 and subject_id = $2 and (revoked_at is not null or expires_at < clock_timestamp())
+       order by created_at desc, id desc offset $3 limit $4
+     ) delete from tokens where id = any(array(select t.id from tokens t join old using (id) for update of t skip locked))`,
+    [subjectType, subjectId, maxEnded, deletedAtOnce],
+  );
+}

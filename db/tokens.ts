@@ -4,6 +4,7 @@ import type { ProvisioningKind, StoredCredential } from './credentials.js';
 import { granted } from './grants.js';
 import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
+import { dropOldTokens } from './purge.js';
 import { iso } from './row-types.js';
 
 export interface TokenRow {
@@ -58,6 +59,7 @@ export interface NewToken {
 }
 
 export async function insertToken(tx: Transaction, token: NewToken): Promise<void> {
+  dropOldTokens(tx, token.subjectType, token.subjectId);
   await tx.query(
     `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at, issued_by, agent_scopes,
        parent_id, provider_word)
