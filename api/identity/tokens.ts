@@ -16,6 +16,7 @@ import { parseInstant } from '../../domain/instant.js';
 import { lacking } from '../../domain/lacking.js';
 import { applyCeiling, can, findRole, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
+import { isReservedId } from '../../domain/selectors.js';
 import type { Generation, Services } from '../context.js';
 import { instant } from '../http/fields.js';
 import type { Call } from '../http/route.js';
@@ -25,7 +26,9 @@ import { rolesOf, userId } from './schemas.js';
 import { agentScope } from './token-schemas.js';
 
 const subject = {
-  subject_id: userId.meta({ description: 'Yourself, or the id of an agent.' }),
+  subject_id: userId
+    .refine((id) => !isReservedId(id), 'is no id for anybody: the audit log calls the gateway or strangers so')
+    .meta({ description: 'Yourself, or the id of an agent.' }),
   subject_type: z.enum(['user', 'agent']).meta({ description: 'Which of the two that is.' }),
 };
 

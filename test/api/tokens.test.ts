@@ -138,6 +138,14 @@ describe('creating tokens (IM-22, IM-23, IM-70)', () => {
     expect(key.status).toBe(200);
   });
 
+  it.each(['system', 'anonymous'])(
+    'makes none for %s: the audit log would call an agent as it calls others (IM-60)',
+    async (id) => {
+      const answer = await create(clerk, { subject_id: id, subject_type: 'agent' });
+      expect([answer.status, answer.body.code, answer.body.hint]).toEqual([400, 'validation.failed', 'body.subject_id']);
+    },
+  );
+
   it('never exceeds the limit, however many ask at once (IM-16, IM-I5)', async () => {
     const token = await api.createUser('many', { roles: ['requester'] });
     const answers = await Promise.all(
