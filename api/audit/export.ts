@@ -28,11 +28,16 @@ export interface ExportCall {
 
 /** The most exports at a time. A slow reader keeps its place for as long as it takes something each minute. */
 const atOnce = 4;
-let running = 0;
+/** The most of one user, so that others have a place. */
+const atOnceOfOne = 2;
+/** Whose exports run. */
+const running: string[] = [];
 
-function requirePlace(): void {
-  if (running >= atOnce)
-    throw refusal('service.unavailable', `${atOnce} exports run already`, 'try again when one of them has ended');
+function requirePlace(userId: string): void {
+  const own = running.filter((id) => id === userId).length;
+  if (running.length < atOnce && own < atOnceOfOne) return;
+  const text = own < atOnceOfOne ? `${atOnce} exports run already` : `${own} exports of yours run already`;
+  throw refusal('service.unavailable', text, 'try again when one of them has ended');
 }
 
 /**
@@ -42,7 +47,7 @@ function requirePlace(): void {
 export async function exportLog(services: Services, call: ExportCall): Promise<Reply> {
   const { signer } = await services.auditKeys(services.database);
   if (signer === null) throw refusal('service.unavailable', 'the audit key does not open under the secret key');
-  requirePlace();
+  requirePlace(call.actor.id);
   const span = await readExportSpan(services.database);
   if (Math.max(span.lastSeq, span.purgedSeq) !== span.headSeq) throw unproven();
   const tree = await signedTree(services.database, services);
@@ -72,8 +77,8 @@ async function* exported(services: Services, call: ExportCall, { signer, span, t
   const filters = Object.fromEntries(Object.entries(call.filters).filter(([, value]) => value !== undefined));
   const sent: Sent = { first: null, last: null, count: 0 };
   // Again: others that asked at the same moment may have begun. The place is taken only here, where it is sure to be given back at the end.
-  requirePlace();
-  running += 1;
+  requirePlace(call.actor.id);
+  running.push(call.actor.id);
   try {
     if (form.header !== '') yield form.header;
     for await (const events of exportPages(database, span, call)) {
@@ -88,7 +93,7 @@ async function* exported(services: Services, call: ExportCall, { signer, span, t
       yield events.map(form.line).join('');
     }
   } finally {
-    running -= 1;
+    running.splice(running.indexOf(call.actor.id), 1);
     await audit(services, call.actor, filters, sent.count);
   }
   const isWhole = call.roles.some(isUnrestricted) && Object.keys(filters).length === 0;

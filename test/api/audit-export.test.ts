@@ -257,30 +257,43 @@ describe('a long export', () => {
     }, patient);
   });
 
-  it('is refused when four others run, and served when one of them has ended', async () => {
-    const headers = { authorization: `Bearer ${api.tokens.admin}` };
+  const slowly = (token: string, signal: AbortSignal) =>
+    fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers: { authorization: `Bearer ${token}` }, signal });
+  /** Of users who may read all. */
+  const readers = async (names: string[]) => Object.values(await api.createUsers(admins(names)));
+  const admins = (names: string[]) => Object.fromEntries(names.map((name) => [name, { roles: ['admin'] }]));
+
+  it('is refused when four others run, two of them at most of one user, and served when one of them has ended (AU-62)', async () => {
+    const [rita, rolf] = (await readers(['rita', 'rolf'])) as [string, string];
     const gone = Array.from({ length: 4 }, () => new AbortController());
     const before = await exports();
-    for (const { signal } of gone) {
-      const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers, signal });
-      await answer.body!.getReader().read();
-    }
-    expect(await get()).toMatchObject({ status: 503, body: { code: 'service.unavailable' } });
+    const begin = async (token: string, { signal }: AbortController) => (await slowly(token, signal)).body!.getReader().read();
+    for (const index of [0, 1]) await begin(rita, gone[index]!);
+    const third = await api.call('GET', '/api/audit/export', { token: rita });
+    expect([third.status, third.body.code, third.body.error]).toEqual([
+      503,
+      'service.unavailable',
+      '2 exports of yours run already',
+    ]);
+    expect((await get('?database=lab')).status).toBe(200);
+    for (const index of [2, 3]) await begin(rolf, gone[index]!);
+    expect(await get()).toMatchObject({ status: 503, body: { error: '4 exports run already' } });
     for (const each of gone) each.abort();
     await vi.waitFor(async () => expect((await get('?database=lab')).status).toBe(200), patient);
-    await vi.waitFor(async () => expect(await exports()).toBeGreaterThanOrEqual(before + 5), patient);
+    await vi.waitFor(async () => expect(await exports()).toBeGreaterThanOrEqual(before + 6), patient);
   });
 
   it('runs four times at most when many ask at the same moment (AU-62)', async () => {
-    const headers = { authorization: `Bearer ${api.tokens.admin}` };
+    const tokens = await readers(['one', 'two', 'three', 'four']);
     const gone = new AbortController();
     const before = await exports();
-    const begins = async () => {
-      const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers, signal: gone.signal });
+    const begins = async (token: string) => {
+      const answer = await slowly(token, gone.signal);
       return answer.status === 200 && !(await answer.body!.getReader().read()).done;
     };
     // One that finds no place after its status was sent is broken off.
-    const began = await Promise.all(Array.from({ length: 12 }, () => begins().catch(() => false)));
+    const asked = [...tokens, ...tokens, ...tokens];
+    const began = await Promise.all(asked.map((token) => begins(token).catch(() => false)));
     gone.abort();
     expect(began.filter(Boolean)).toHaveLength(4);
     await vi.waitFor(async () => expect((await get('?database=lab')).status).toBe(200), patient);
