@@ -1,3 +1,4 @@
+import { showDuration } from '../../lib/duration.js';
 import type { Schema } from '../http/client.js';
 
 type Minute = Schema['Minute'];
@@ -45,7 +46,7 @@ export function chartsOf(minutes: readonly Minute[]): Chart[] {
       summary:
         largest(waits) === null
           ? 'In the last hour nothing was decided.'
-          : `At most ${largest(waits)} s in a minute of the last hour.`,
+          : `At most ${showDuration((largest(waits) ?? 0) * 1000)} in a minute of the last hour.`,
     },
     {
       title: 'Agents and backlog',

@@ -1,3 +1,4 @@
+import { databaseError } from '../../lib/database-error.js';
 import type { Schema } from '../http/client.js';
 import type { Tone } from './status.js';
 
@@ -50,7 +51,7 @@ function ran({ agent_id, fence, started_at, finished_at, error_message, outcome 
           what: failed
             ? `attempt ${fence} failed`
             : `attempt ${fence} ended${outcome === null ? '' : `: ${outcome.replaceAll('_', ' ')}`}`,
-          note: error_message,
+          note: error_message === null ? null : databaseError(error_message, null).message,
           tone: failed ? 'bad' : 'good',
         },
   ];

@@ -14,6 +14,14 @@ const reasons = {
   break_glass: 'it is an emergency',
 } as const satisfies Record<Trace['decision']['reasons'][number], string>;
 
+/** Of a migration no risk is assessed, so its tables are not looked up. */
+const schemas = {
+  ready: [],
+  unavailable: [],
+  stale: ['What was known of the schema was too old.'],
+  not_synced: ['No agent had read the schema yet.'],
+} as const satisfies Record<Trace['risk']['schema_status'], readonly string[]>;
+
 /** Why the request needed approval or not, as sentences (RQ-44). */
 export function traceSentences(trace: Trace): string[] {
   const { decision, workflow, sql_review, risk } = trace;
@@ -30,7 +38,7 @@ export function traceSentences(trace: Trace): string[] {
     ...(decision.auto_approve_threshold === null
       ? []
       : [`Requests of at most ${decision.auto_approve_threshold} risk are approved automatically.`]),
-    ...(risk.schema_status === 'ready' ? [] : [`Of the schema, what was known was ${risk.schema_status.replaceAll('_', ' ')}.`]),
+    ...(schemas[risk.schema_status] ?? []),
   ];
 }
 

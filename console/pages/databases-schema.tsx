@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { withCommas } from '../../lib/counts.js';
+import { counted } from '../format/counts.js';
 import { pointingAt, shownName } from '../format/schema.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Badge } from '../parts/badge.js';
@@ -76,10 +76,10 @@ function TableDetails({ table, all }: { table: Table; all: readonly Table[] }) {
     <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>
         <Name of={shownName(table)} />
-        <span class="quiet">{columns.length} columns</span>
+        <span class="quiet">{counted(columns.length, 'column')}</span>
         {(triggers?.length ?? 0) > 0 && <Badge tone="wait">triggers</Badge>}
         <span class="spring" />
-        <span>{estimated_rows < 0 ? 'size not known' : `about ${withCommas(estimated_rows)} rows`}</span>
+        <span>{estimated_rows < 0 ? 'size not known' : `about ${counted(estimated_rows, 'row')}`}</span>
       </summary>
       {isOpen && <Whole table={table} all={all} />}
     </details>

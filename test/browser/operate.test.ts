@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { currentConsole } from '../../bin/console.mjs';
+import { showDuration } from '../../lib/duration.js';
 import { gatewayCalls } from '../api/gateway-calls.js';
 import { type Loose, shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { sealAll, tamper } from '../support/audit-api.js';
@@ -99,8 +100,9 @@ describe.skipIf(browser === null)('the pages of those who operate the gateway', 
     expect(slots).toBeGreaterThan(0);
     expect(backlog).toBeGreaterThan(0);
     const says = (title: string, sentence: string) => page.getByRole('region', { name: title }).getByText(sentence).waitFor();
+    await says('Ready', 'of any version');
     await says('Requests per minute', 'In the last hour: 2 made, 1 rejected.');
-    await says('Seconds until a decision', `At most ${wait} s in a minute of the last hour.`);
+    await says('Seconds until a decision', `At most ${showDuration(wait * 1000)} in a minute of the last hour.`);
     await says('Agents and backlog', `At most 0 of ${slots} slots were busy, and ${backlog} waited.`);
     expect(complaints).toEqual([]);
     await page.close();

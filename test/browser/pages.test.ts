@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openTestBrowser, type TestBrowser, type Window } from '../support/console.js';
+import { openTestBrowser, problemIn, type TestBrowser, type Window } from '../support/console.js';
 import { type ConsoleGateway, startConsoleGateway } from '../support/console-gateway.js';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
@@ -75,6 +75,17 @@ describe.skipIf(browser === null)('every page', () => {
     await window.page.getByRole('heading', { name: '\\u{202e}<script>alert(1)</script>' }).waitFor();
     expect(await isReordered(window)).toBe(false);
     expect(window.complaints).toEqual([]);
+  });
+
+  it('a statement that the database refused is told in the words of svc (CO-31)', async () => {
+    const refused = await gateway.ask('select 1 / 0');
+    await gateway.api.call('POST', `/api/requests/${refused}/approve`, { token: gateway.tokens.bob, body: {} });
+    await gateway.api.call('POST', `/api/requests/${refused}/resume`, { token: gateway.tokens.alice, body: {} });
+    await gateway.api.call('GET', `/api/requests/${refused}?wait=30`, { token: gateway.tokens.alice });
+    const { page } = await browser.signIn(gateway.api.url, gateway.tokens.alice);
+    await page.goto(`${gateway.api.url}/console/requests/${refused}`);
+    await problemIn(page, 'Result').getByText('PostgreSQL: division by zero (SQLSTATE 22012).').waitFor();
+    expect(await page.getByText('driver error').count()).toBe(0);
   });
 
   /** Whether a character that reorders its neighbours is in the text of the page. */

@@ -12,6 +12,8 @@ import { changedRows, nodeText, planTree } from '../../console/format/plan.js';
 import { readBundle, subjectOf } from '../../console/format/request-text.js';
 import { factorText, riskText, riskTone } from '../../console/format/risk.js';
 import { deadlineOf, statusShown, turnOf } from '../../console/format/status.js';
+import { timelineOf } from '../../console/format/timeline.js';
+import { traceSentences } from '../../console/format/trace.js';
 
 const context = {
   status: 'ready',
@@ -295,5 +297,38 @@ test('the last hour is told in lines and in a sentence', () => {
   expect(requests?.summary).toBe('In the last hour: 2 made, 1 ran.');
   expect(waits?.lines[0]?.values).toEqual([30, null]);
   expect(agents?.summary).toBe('At most 1 of 8 slots were busy, and 0 waited.');
+  expect(waits?.summary).toBe('At most 30 s in a minute of the last hour.');
+  const [, long] = chartsOf([{ ...minute, decision_wait_secs: 1129.633 }]);
+  expect(long?.summary).toBe('At most 18 min 50 s in a minute of the last hour.');
   expect(chartsOf([])[1]?.summary).toBe('In the last hour nothing was decided.');
+});
+
+test('a failed attempt is told in the words of svc (CO-31)', () => {
+  const request = { requester: 'alice', created_at: '2026-05-01T12:00:00Z', status: 'failed', decision_trace: { decision: {} } };
+  const run = { agent_id: 'eu-1', fence: 1, started_at: '2026-05-01T12:00:01Z', finished_at: '2026-05-01T12:00:31Z' };
+  const told = (error_message: string) =>
+    timelineOf(request as never, [{ ...run, error_message, outcome: null } as never]).map(({ note }) => note);
+  expect(told('driver error: query timed out after 30s')).toContain('the query ran longer than the 30 s that it may take');
+  expect(told('driver error: query failed: relation "t" does not exist (SQLSTATE 42P01)')).toContain(
+    'PostgreSQL: relation "t" does not exist (SQLSTATE 42P01)',
+  );
+  expect(told('lost: no heartbeat since 2026-05-01T12:00:01.000Z')).toContain(
+    'lost: no heartbeat since 2026-05-01T12:00:01.000Z',
+  );
+});
+
+test('what was known of the schema is told where it mattered: not of a migration, which has no risk', () => {
+  const trace = (schema_status: string) =>
+    traceSentences({
+      decision: { reasons: [], outcome: 'pending', auto_approve_threshold: null },
+      workflow: { matched: null },
+      sql_review: { policy_id: null },
+      risk: { schema_status },
+    } as never).slice(2);
+  expect(['ready', 'unavailable', 'stale', 'not_synced'].map(trace)).toEqual([
+    [],
+    [],
+    ['What was known of the schema was too old.'],
+    ['No agent had read the schema yet.'],
+  ]);
 });

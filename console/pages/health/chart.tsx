@@ -34,6 +34,9 @@ export default function Chart({ chart, times, scheme }: ChartProps) {
 
 const clockText = (seconds: number) => new Date(seconds * 1000).toTimeString().slice(0, 5);
 
+/** Short enough for the room beside the picture. */
+const markText = (mark: number) => (mark < 1000 ? String(mark) : `${mark / 1000}k`);
+
 /** There is no half request. */
 const wholeSteps = [0, 1, 2, 3, 4, 5].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
 
@@ -64,7 +67,7 @@ function optionsOf({ lines }: Drawn, host: HTMLElement): uPlot.Options {
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
       { ...axis, values: (_plot, seconds) => seconds.map(clockText) },
-      { ...axis, size: 44, incrs: wholeSteps },
+      { ...axis, size: 44, incrs: wholeSteps, values: (_plot, marks) => marks.map(markText) },
     ],
     series: [{}, ...series],
   };

@@ -30,7 +30,7 @@ export function Health() {
                     ] as const,
                 ),
                 ['Server', about.version],
-                ['Oldest agent', about.min_agent_version],
+                ['Agents', about.min_agent_version === '0.0.0' ? 'of any version' : `from version ${about.min_agent_version} on`],
               ]}
             />
           </Section>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { counted } from '../../format/counts.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Dialog } from '../../parts/dialog.js';
 import { chosenIn, Fields } from '../../parts/fields.js';
@@ -114,7 +115,7 @@ async function save(user: User, given: FormData): Promise<string> {
 
 async function suspend(user: User): Promise<string> {
   const { revoked_tokens, cancelled_requests } = await answer(api.POST('/api/users/{id}/suspend', { ...pathOf(user), body: {} }));
-  return `Suspended: ${revoked_tokens} tokens revoked, ${cancelled_requests.length} requests cancelled.`;
+  return `Suspended: ${counted(revoked_tokens, 'token')} revoked, ${counted(cancelled_requests.length, 'request')} cancelled.`;
 }
 
 async function activate(user: User): Promise<string> {

@@ -1,4 +1,5 @@
 import { withCommas } from '../../../lib/counts.js';
+import { databaseError } from '../../../lib/database-error.js';
 import { showDuration } from '../../../lib/duration.js';
 import type { Schema } from '../../http/client.js';
 import { Badge } from '../../parts/badge.js';
@@ -44,7 +45,7 @@ export function Attempts({ executions }: { executions: readonly Execution[] }) {
 }
 
 function outcomeOf({ outcome, applied_fence, error_message }: Execution) {
-  if (error_message !== null) return <Text of={error_message} />;
+  if (error_message !== null) return <Text of={databaseError(error_message, null).message} />;
   if (outcome === 'already_applied') return `attempt ${applied_fence} had done it already`;
   return outcome?.replaceAll('_', ' ') ?? '';
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { withCommas } from '../../../../lib/counts.js';
+import { databaseError } from '../../../../lib/database-error.js';
 import { bytesText, counted } from '../../../format/counts.js';
 import type { Schema } from '../../../http/client.js';
 import { Show } from '../../../parts/page.js';
@@ -39,19 +40,20 @@ export function Result({ request, executions }: { request: Schema['Request']; ex
     );
   return (
     <Section title="Result" note={note}>
-      <Content key={execution.id} id={request.id} execution={execution} />
+      <Content key={execution.id} request={request} execution={execution} />
     </Section>
   );
 }
 
-function Content({ id, execution }: { id: string; execution: Execution }) {
+function Content({ request: { id, detail }, execution }: { request: Schema['Request']; execution: Execution }) {
   const result = useLoaded(`${id} ${execution.id}`, (signal) => loadResult(id, execution.id, signal));
-  return <Show of={result}>{(found) => <Found result={found} name={`result-${id.slice(0, 8)}-${execution.fence}`} />}</Show>;
+  const name = `result-${id.slice(0, 8)}-${execution.fence}`;
+  return <Show of={result}>{(found) => <Found result={found} sql={detail} name={name} />}</Show>;
 }
 
-function Found({ result, name }: { result: StoredResult; name: string }) {
+function Found({ result, sql, name }: { result: StoredResult; sql: string; name: string }) {
   const { view, errorMessage, other } = result;
-  if (errorMessage !== null) return <Problem error={new Error(errorMessage)} />;
+  if (errorMessage !== null) return <Failed text={errorMessage} sql={sql} />;
   if (view.rows === null)
     return (
       <>
@@ -72,6 +74,21 @@ function Found({ result, name }: { result: StoredResult; name: string }) {
         </p>
       )}
       <Grid columns={view.columns} types={result.types} rows={view.rows} name={name} />
+    </>
+  );
+}
+
+/** In the words of `svc`. */
+function Failed({ text, sql }: { text: string; sql: string }) {
+  const { message, hint } = databaseError(text, sql);
+  return (
+    <>
+      <Problem error={new Error(message)} />
+      {hint !== null && (
+        <p class="note">
+          <Text of={hint} />
+        </p>
+      )}
     </>
   );
 }
