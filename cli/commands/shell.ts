@@ -126,19 +126,23 @@ async function runAll(items: readonly Item[], run: RunItem): Promise<{ code: num
 
 /** The statements of a pipe, one after the other. */
 async function readAll(context: Context, input: Input, run: RunItem): Promise<number> {
-  const { what } = context;
-  const text = await readStatement(context, '-', undefined);
-  const stops = async (items: readonly Item[]) => (await runAll(items, run)).code;
+  const { what, output } = context;
+  const lines = (await readStatement(context, '-', undefined)).split(/\r?\n/);
+  const stops = async (items: readonly Item[], line: number) => {
+    const { code } = await runAll(items, run);
+    if (code) output.note(`stopped at the statement that ends in line ${line} of the input; nothing after it was run`);
+    return code;
+  };
   let code: number | null = 0;
-  for (const line of text.split(/\r?\n/)) {
+  for (const [index, line] of lines.entries()) {
     try {
-      code = await stops(input.add(line));
+      code = await stops(input.add(line), index + 1);
     } catch (error) {
       throw error instanceof RangeError ? failure('usage', `${what}: ${error.message}`) : error;
     }
     if (code !== 0) return code ?? 0;
   }
-  code = await stops(input.end());
+  code = await stops(input.end(), lines.findLastIndex((line) => line.trim() !== '') + 1);
   if (code === 0 && input.open !== null)
     throw failure('usage', `${what}: the last statement ends within a ${input.open}; it was not run`);
   return code ?? 0;

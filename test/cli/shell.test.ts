@@ -32,11 +32,12 @@ describe('svc shell in a pipe (CL-53)', () => {
     expect(stdout.match(/\(2 rows\)/g)).toHaveLength(3);
   });
 
-  it('stops at the first that does not succeed, with its exit code', async () => {
+  it('stops at the first that does not succeed, names its line, and has its exit code', async () => {
     api.on(paths.stream, { body: twoRows }, { body: failedEnvelope('no such table') });
     api.on(paths.show, shown('failed'));
-    const failed = await piped('select 1;\nselect 2;\nselect 3;');
-    expect([failed.code, sent()]).toEqual([3, ['select 1', 'select 2']]);
+    const failed = await piped('select 1;\nselect\n 2;\nselect 3;');
+    expect([failed.code, sent()]).toEqual([3, ['select 1', 'select\n 2']]);
+    expect(failed.stderr).toContain('stopped at the statement that ends in line 3 of the input; nothing after it was run');
     expect(failed.stderr).toContain('error: execute: no such table');
     api.on(paths.create, created('pending', { approvers: ['group:dba-team'] }));
     const waiting = await piped('select 4; select 5;');
@@ -44,6 +45,8 @@ describe('svc shell in a pipe (CL-53)', () => {
     const unasked = await piped('delete from t where id = 1; select 6;');
     expect([unasked.code, sent().slice(3)]).toEqual([1, []]);
     expect(unasked.stderr).toContain('add --yes');
+    const last = await piped('\ndelete from t where id = 1\n\n');
+    expect(last.stderr).toContain('in line 2 of the input');
   });
 
   it('runs nothing of what ends within a quote, and reads it as the database does', async () => {
