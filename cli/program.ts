@@ -82,8 +82,7 @@ function createProgram(version: string | null, bind: Bind): Command {
     .option('-y, --yes', 'do not ask for confirmation (SVC_YES)')
     .option('--no-color', 'disable colours (NO_COLOR)')
     .option('--no-pager', 'do not show long output in a pager (SVC_NO_PAGER)')
-    .helpOption('-h, --help', 'print help')
-    .configureHelp({ showGlobalOptions: true });
+    .helpOption('-h, --help', 'print help');
   defineExecute(program, bind);
   defineShell(program, bind);
   defineSchema(program, bind);
@@ -103,7 +102,8 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineMcp(program, bind);
   defineDoctor(program, bind);
   defineLocal(program, bind);
-  forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program, optionDescription }));
+  const help = { optionDescription, minWidthToWrap: 30 };
+  forEach(program, (command) => void command.configureHelp({ ...help, showGlobalOptions: command !== program }));
   addExamples(program);
   return program;
 }

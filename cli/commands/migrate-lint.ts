@@ -39,12 +39,14 @@ interface Ending {
 }
 
 function ending(context: Context, { findings, files, strict }: Ending): Answer {
-  const blocking = findings.filter(({ action }) => strict || action === 'block');
-  const data = JSON.stringify({ files, findings, blocked: blocking.length > 0 });
+  const blocking = findings.filter(({ action }) => action === 'block').length;
+  const blocked = blocking > 0 || (strict && findings.length > 0);
+  const data = JSON.stringify({ files, findings, blocked });
   const human = () => textOf(context, findings);
   const summary = `${countOf(files, 'file')}, ${countOf(findings.length, 'finding')}`;
-  if (blocking.length === 0) return { data, human, note: summary };
-  throw new CommandFailure('blocked', `${context.what}: ${summary}, ${blocking.length} of them blocking`, {
+  if (!blocked) return { data, human, note: summary };
+  const why = blocking > 0 ? `${blocking} of them blocking` : 'and --strict allows none';
+  throw new CommandFailure('blocked', `${context.what}: ${summary}, ${why}`, {
     exit: 1,
     data,
     human,

@@ -58,6 +58,18 @@ const wordsOf = (command: Command): string[] => (command.parent === null ? [] : 
 const others = ['mcp', 'shell', 'doctor', 'server', 'worker', 'dev', 'config'];
 const commands = leavesOf(clientCommands()).filter((command) => !others.includes(wordsOf(command)[0]!));
 
+const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
+
+it('the help of every command fits a terminal of 80 columns', () => {
+  const wide = all(clientCommands()).flatMap((command) =>
+    command
+      .helpInformation()
+      .split('\n')
+      .flatMap((line) => (line.length > 80 ? [`${command.name()}: ${line}`] : [])),
+  );
+  expect(wide).toEqual([]);
+});
+
 const samples: Record<string, string> = {
   id: requestId,
   sql: 'select 1',

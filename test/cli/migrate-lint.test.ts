@@ -55,7 +55,10 @@ describe('svc migrate lint (MI-53)', () => {
 
   it('is exit 1 for what blocks, and with --strict for any finding, in every format', async () => {
     api.on(route, answers(finding('1')), clean);
-    expect((await bench.svc(['lint', '--strict'])).code).toBe(1);
+    expect(await bench.svc(['lint', '--strict'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/\d files?, \d findings?, and --strict allows none\n/),
+    });
     api.on(route, answers(finding('1', { action: 'block' })), clean);
     const { code, stdout } = await bench.svc(['lint', '--json']);
     expect([code, JSON.parse(stdout)]).toMatchObject([
