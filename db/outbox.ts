@@ -169,12 +169,6 @@ export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   return row?.in_ms ?? null;
 }
 
-/** Whether more rows of news wait. Looks at no more than that. */
-export async function hasMoreNews(db: Queryable, rows: number): Promise<boolean> {
-  const [row] = await db.query<{ more: boolean }>('select exists (select from outbox offset $1) as more', [rows]);
-  return row?.more ?? false;
-}
-
 /** Requests, deliveries and cards in Slack that Temporal has not been told of; those of a suspension do not count (OP-72). */
 export const backlogCount = `(select count(distinct request_id) from outbox where not yields)
   + (select count(*) from webhook_deliveries where not told and not yields) + (select count(*) from slack_cards where not told and not yields)`;

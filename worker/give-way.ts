@@ -1,6 +1,6 @@
 import { type CpuInfo, cpus, getPriority } from 'node:os';
 import type { Queryable } from '../db/client.js';
-import { hasMoreNews } from '../db/outbox.js';
+import { countBacklog } from '../db/outbox.js';
 
 /** News waits for callers no longer than this. */
 const longestMs = 15_000;
@@ -15,9 +15,9 @@ const spanMs = 200;
 /** Whether news that has waited that long should wait on, so that callers have the processor that Temporal would take. */
 export type GivesWay = (waitedMs: number) => Promise<boolean>;
 
-/** News gives way while the machine is crowded, but never with half of `maxBacklog` waiting: above that, creations are refused (OP-72). */
+/** News gives way while the machine is crowded, but not with more than half of `maxBacklog` waiting: with more than all of it, creations are refused (OP-72). */
 export function createGivesWay(database: Queryable, maxBacklog: number, isCrowded = createCrowded()): GivesWay {
-  return async (waitedMs) => waitedMs < longestMs && isCrowded() && !(await hasMoreNews(database, Math.floor(maxBacklog / 2)));
+  return async (waitedMs) => waitedMs < longestMs && isCrowded() && (await countBacklog(database)) <= maxBacklog / 2;
 }
 
 type Processors = readonly Pick<CpuInfo, 'times'>[];

@@ -2,8 +2,7 @@ import type { Queryable } from '../../db/client.js';
 import { findSnapshot, findSnapshotTime, listSnapshotTimes, type SnapshotTime } from '../../db/snapshots.js';
 import type { Pair } from '../../domain/caller.js';
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
-import type { Ahead } from '../http/ahead.js';
-import { guessAhead } from '../http/ahead.js';
+import { type Ahead, guessAhead } from '../http/ahead.js';
 
 export interface KnownSnapshot extends SnapshotTime {
   snapshot: SchemaSnapshot;

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { createCrowded, createGivesWay, type GivesWay } from '../../worker/give-way.js';
 import { createPublisher } from '../../worker/publisher.js';
-import type { TemporalLink } from '../../worker/temporal-link.js';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
+import { refusingTemporal } from './refusing-temporal.js';
 import { log } from './support.js';
 
 describe('a crowded machine', () => {
@@ -91,7 +91,7 @@ describe('news', () => {
     expect(await createGivesWay(database, 10_000, () => false)(0)).toBe(false);
   });
 
-  it('gives way only while less than half of what creations may leave behind waits (OP-72)', async () => {
+  it('gives way only while no more than half of what creations may leave behind waits (OP-72)', async () => {
     const givesWay = createGivesWay(database, 4, crowded);
     for (let count = 0; count < 2; count += 1) await storeRequest(database);
     expect(await givesWay(0)).toBe(true);
@@ -99,24 +99,7 @@ describe('news', () => {
     expect(await givesWay(0)).toBe(false);
   });
 
-  /** A Temporal that refuses all calls; `isBack` once after an outage. */
-  const refusing = (isBack = false): TemporalLink & { calls: number } => ({
-    calls: 0,
-    use: () => {},
-    find: async () => ({ client: undefined as never, searchable: false }),
-    isUsable: () => true,
-    takeReturn() {
-      const was = isBack;
-      isBack = false;
-      return was;
-    },
-    call() {
-      this.calls += 1;
-      return Promise.reject(new Error('refused'));
-    },
-  });
-
-  async function callsOfOneRun(temporal: ReturnType<typeof refusing>, givesWay: GivesWay): Promise<number> {
+  async function callsOfOneRun(temporal: ReturnType<typeof refusingTemporal>, givesWay: GivesWay): Promise<number> {
     const publisher = createPublisher({ database, temporal, taskQueue: 'requests', log, givesWay });
     await publisher.once();
     await publisher.finish?.();
@@ -128,15 +111,15 @@ describe('news', () => {
     await database.query(`update outbox set due_at = clock_timestamp() - interval '3 seconds' where request_id = $1`, [id]);
     const waited: number[] = [];
     const givesWay = async (ms: number) => waited.push(ms) > 0;
-    expect(await callsOfOneRun(refusing(), givesWay)).toBe(0);
+    expect(await callsOfOneRun(refusingTemporal(), givesWay)).toBe(0);
     expect(waited).toEqual([expect.any(Number)]);
     expect(waited[0]).toBeGreaterThanOrEqual(3000);
-    expect(await callsOfOneRun(refusing(), async () => false)).toBe(1);
+    expect(await callsOfOneRun(refusingTemporal(), async () => false)).toBe(1);
   });
 
   it('does not give way after an outage of Temporal until all that waited is sent (OP-72)', async () => {
     await storeRequest(database);
-    const temporal = refusing(true);
+    const temporal = refusingTemporal(true);
     const publisher = createPublisher({ database, temporal, taskQueue: 'requests', log, givesWay: async () => true });
     await publisher.once();
     await publisher.finish?.();

@@ -2,26 +2,10 @@ import { expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { nextNewsInMs } from '../../db/outbox.js';
 import { createPublisher } from '../../worker/publisher.js';
-import type { TemporalLink } from '../../worker/temporal-link.js';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
+import { refusingTemporal } from './refusing-temporal.js';
 import { log } from './support.js';
-
-/** A Temporal that is back from an outage and refuses all calls. */
-function returned(): TemporalLink {
-  let isBack = true;
-  return {
-    use: () => {},
-    find: async () => ({ client: undefined as never, searchable: false }),
-    isUsable: () => true,
-    takeReturn() {
-      const was = isBack;
-      isBack = false;
-      return was;
-    },
-    call: () => Promise.reject(new Error('refused')),
-  };
-}
 
 it('held news is due after an outage of Temporal also if the database fails at that moment (OP-72)', async () => {
   const stored = await createTestDatabase();
@@ -36,7 +20,7 @@ it('held news is due after an outage of Temporal also if the database fails at t
       return database.query(text, values);
     },
   };
-  const publisher = createPublisher({ database: unsteady, temporal: returned(), taskQueue: 'requests', log });
+  const publisher = createPublisher({ database: unsteady, temporal: refusingTemporal(true), taskQueue: 'requests', log });
   await expect(publisher.once()).rejects.toThrow('the database is away');
   expect(await nextNewsInMs(database)).toBeGreaterThan(0);
   await publisher.once();
