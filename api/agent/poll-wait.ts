@@ -16,6 +16,9 @@ import { claimOffered } from './poll-claims.js';
 import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
 import { takePlace, type WaitingPolls } from './waiting-polls.js';
 
+/** A poll that waited for less, or is followed by another within this time, needs no further record. */
+const touchAfterMs = 1000;
+
 export type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
 
 /** What this process remembers of polls. */
@@ -78,13 +81,12 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
     const offered = await longPoll({ ...call, signal }, services, options, look);
     const claimed = await place.leaveReady();
     if (claimed !== null) return { ...nothingOffered, claims: [claimed] };
-    if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;
   } finally {
     place.leave();
     // A claim that a failed poll does not answer is answered by the agent's next one (AG-81).
     void place.leaveReady();
-    if (performance.now() - place.startedAt > 1000) touchLater(services, report.id);
+    if (performance.now() - place.startedAt > touchAfterMs) touchLater(services, waiting.memory.waiting, report.id);
   }
 }
 
@@ -166,9 +168,11 @@ function beReady(
 const sameScopes = (now: Caller, before: Caller) =>
   JSON.stringify(agentOf(now).agentScopes) === JSON.stringify(agentOf(before).agentScopes);
 
-/** The answer does not wait for this write: the agent's next poll repeats it within milliseconds. */
-function touchLater(services: Services, agentId: string): void {
-  touchAgent(services.database, agentId).catch((error: unknown) =>
-    services.log.debug({ error: String(error) }, 'agent record not touched'),
-  );
+/** Counts the agent as seen until now, unless its next poll has come and said so (AG-14). */
+function touchLater({ database, log }: Services, waiting: WaitingPolls, agentId: string): void {
+  const touch = () => {
+    if (waiting.has(agentId)) return;
+    touchAgent(database, agentId).catch((error: unknown) => log.debug({ error: String(error) }, 'agent record not touched'));
+  };
+  setTimeout(touch, touchAfterMs).unref();
 }
