@@ -169,7 +169,7 @@ export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   return row?.in_ms ?? null;
 }
 
-/** Requests, deliveries and cards in Slack that Temporal has not been told of; those of a suspension do not count (OP-72). */
+/** Requests, deliveries and cards in Slack that Temporal has not been told of; those of a suspension and of a removed webhook do not count (OP-72). */
 export const backlogCount = `(select count(distinct request_id) from outbox where not yields)
   + (select count(*) from webhook_deliveries where not told and not yields) + (select count(*) from slack_cards where not told and not yields)`;
 

@@ -29,10 +29,13 @@ const insert = (parameter: string) => `insert into webhook_deliveries (id, webho
   select id, webhook_id, event_type, request_id, body, yields from jsonb_to_recordset(${parameter}::jsonb)
     as delivery(id uuid, webhook_id text, event_type text, request_id uuid, body text, yields boolean)`;
 
-/** Cancels up to `limit` unfinished deliveries of webhooks outside the list; their workflows are told. Passes over those that are in use. Returns how many. */
+/**
+ * Cancels up to `limit` unfinished deliveries of webhooks outside the list; their workflows are told, after all that is more urgent. Passes over
+ * those that are in use. Returns how many.
+ */
 export async function cancelDeliveriesExcept(tx: Transaction, webhookIds: readonly string[], limit: number): Promise<number> {
   const cancelled = await tx.query(
-    `update webhook_deliveries set ${ended('cancelled')}, told = false, taken_until = null
+    `update webhook_deliveries set ${ended('cancelled')}, told = false, yields = true, taken_until = null
      where id in (select id from webhook_deliveries where finished_at is null and webhook_id <> all($1::text[]) limit $2 for update skip locked)
      returning 1 as one`,
     [webhookIds, limit],

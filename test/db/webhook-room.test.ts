@@ -4,6 +4,7 @@ import type { Database } from '../../db/client.js';
 import { followConfiguredWebhooks } from '../../db/configured-webhooks.js';
 import { beginAttempt } from '../../db/delivery-attempts.js';
 import { insertGeneration } from '../../db/generations.js';
+import { countBacklog } from '../../db/outbox.js';
 import { cancelDeliveriesExcept, insertDeliveries } from '../../db/webhook-deliveries.js';
 import type { SharedConfig } from '../../domain/policies.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
@@ -127,5 +128,15 @@ describe('a delivery whose webhook was removed', () => {
     expect(await cancel()).toBe(1);
     expect(await find(kept)).toMatchObject({ status: 'pending' });
     for (const id of ids) expect(await find(id)).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('is told to Temporal without counting as backlog, so that creations go on (OP-72)', async () => {
+    const id = await store('removed');
+    await database.query('update webhook_deliveries set told = true');
+    const before = await countBacklog(database);
+    await database.transaction((tx) => cancelDeliveriesExcept(tx, ['ops'], 10));
+    expect(await countBacklog(database)).toBe(before);
+    const untold = await database.query('select id, status from webhook_deliveries where not told');
+    expect(untold).toEqual([{ id, status: 'cancelled' }]);
   });
 });
