@@ -68,12 +68,12 @@ interface Limits {
   explains: number;
 }
 
-const explaining = explainWork({ databases: '$1', environments: '$2', limit: '$9' });
+const explaining = { databases: '$1', environments: '$2', limit: '$9' };
 
 /** The same with what there is to explain, in one statement. */
 export async function findWork(db: Queryable, agent: Claimant, limits: Limits): Promise<Work> {
   const [row] = await db.query<Work>(
-    `select coalesce((select json_agg(job) from (${claimable(jobColumns)}) as job), '[]') as jobs, ${explaining}`,
+    `select coalesce((select json_agg(job) from (${claimable(jobColumns)}) as job), '[]') as jobs, ${explainWork(explaining, 'all')}`,
     [...valuesOf(agent, limits.jobs), limits.explains],
   );
   if (row === undefined) throw new Error('select without a row');
@@ -83,16 +83,16 @@ export async function findWork(db: Queryable, agent: Claimant, limits: Limits): 
 /** The same for a poll that claims what it finds, so that the claim need not read it again. */
 export async function findToClaim(db: Vouched, agent: Claimant, limits: Limits): Promise<Work> {
   const rows = await db.query<ExplainWork & (MoveRow | { id: null })>(
-    `select explain.*, job.* from (select ${explaining}) as explain left join (${claimable(foundColumns(claimFactsOf('$10', null)))}) as job on true
+    `select explain.*, job.* from (select ${explainWork(explaining, 'not new')}) as explain left join (${claimable(foundColumns(claimFactsOf('$10', null)))}) as job on true
      order by job."dispatchedAt", job.id`,
     [...valuesOf(agent, limits.jobs), limits.explains, agent.id],
   );
   const [first] = rows;
   if (first === undefined) throw new Error('select without a row');
-  const jobs = rows.flatMap(({ dryRuns: _, preflightWaits: __, ...row }) => {
+  const jobs = rows.flatMap(({ dryRuns: _, dryRunSoon: __, preflightWaits: ___, ...row }) => {
     return row.id === null ? [] : [foundJob(foundIn<ClaimFacts>(row as MoveRow, db.macs))];
   });
-  return { jobs, dryRuns: first.dryRuns, preflightWaits: first.preflightWaits };
+  return { jobs, dryRuns: first.dryRuns, dryRunSoon: first.dryRunSoon, preflightWaits: first.preflightWaits };
 }
 
 function foundJob(found: FoundState<ClaimFacts>): FoundJob {

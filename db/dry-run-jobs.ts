@@ -75,19 +75,27 @@ function skipReason(before: StoredRequest['status'], after: StoredRequest['statu
 export interface ExplainWork {
   /** Of each requester one in turn, oldest first (AG-20). */
   dryRuns: DryRunOffer[];
+  /** Jobs are left out that are offered once they are `plansAfterMs` old. */
+  dryRunSoon: boolean;
   preflightWaits: boolean;
 }
 
-/** The columns of `ExplainWork`, for the pairs of two `text[]` parameters. */
-export const explainWork = (p: { databases: string; environments: string; limit: string }) => {
+/** A request that is approved and run at once needs no plan, which costs the target 10 ms of CPU and more. Nobody reads one sooner. */
+export const plansAfterMs = 100;
+/** An instant after now is that of a clock that was set back. */
+const isNew = `j.created_at between statement_timestamp() - interval '${plansAfterMs} milliseconds' and statement_timestamp() + interval '1 second'`;
+
+/** The columns of `ExplainWork`, for the pairs of two `text[]` parameters; all jobs that are pending, or without those just created. */
+export const explainWork = (p: { databases: string; environments: string; limit: string }, which: 'all' | 'not new') => {
   const scope = `unnest(${p.databases}::text[], ${p.environments}::text[]) as scope(database, environment)`;
   // Without the texts, since there may be many.
   const turns = `select j.id, j.created_at, j.request_id, row_number() over (partition by r.requester order by j.created_at, j.request_id, j.statement_index) as turn
     from dry_run_jobs j join ${scope} on scope.database = j.database and scope.environment = j.environment join requests r on r.id = j.request_id
-    where j.state = 'pending' order by turn, created_at, request_id limit ${p.limit}`;
+    where j.state = 'pending'${which === 'all' ? '' : ` and not (${isNew})`} order by turn, created_at, request_id limit ${p.limit}`;
   return `coalesce((select json_agg(job) from (
       select j.id, j.request_id, j.database, j.environment, j.sql from (${turns}) as waiting join dry_run_jobs j using (id)
       order by waiting.turn, waiting.created_at, waiting.request_id) as job), '[]') as "dryRuns",
+    ${which === 'all' ? 'false' : `exists (select from dry_run_jobs j join ${scope} using (database, environment) where j.state = 'pending' and ${isNew})`} as "dryRunSoon",
     exists (select from preflight_jobs j join ${scope} using (database, environment)
       where j.state = 'pending' and j.expires_at > clock_timestamp()) as "preflightWaits"`;
 };

@@ -45,7 +45,7 @@ export function lookForWork({ log }: Services, db: Vouched, report: AgentReport,
   return found.catch(async (error: unknown) => {
     const jobs = await listJobs(db, report, wanted.jobs);
     log.warn({ error: String(error) }, 'explain jobs not offered');
-    return { jobs, dryRuns: [], preflightWaits: false };
+    return { jobs, dryRuns: [], dryRunSoon: false, preflightWaits: false };
   });
 }
 

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { type AgentReport, touchAgent } from '../../db/agents.js';
 import type { Work } from '../../db/claimable-jobs.js';
 import type { Vouched } from '../../db/client.js';
+import { plansAfterMs } from '../../db/dry-run-jobs.js';
 import { topic } from '../../db/notifications.js';
 import type { Caller } from '../../domain/caller.js';
 import type { Services } from '../context.js';
@@ -124,6 +125,7 @@ async function lookOnce(call: PollCall, services: Services, looking: Looking, wo
   if (!isEmpty(all) || told.snapshots.length + told.lost.length > 0) return all;
   if (!woken && call.body.wait_ms > 0) place.leave = takePlace(memory.waiting, call.caller.id, place.end);
   if (wanted.claim && wanted.jobs > 0) place.leaveReady = beReady(call, services, looking);
+  if (work.dryRunSoon) setTimeout(looking.ring, plansAfterMs).unref();
   return null;
 }
 

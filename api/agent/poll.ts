@@ -103,4 +103,4 @@ async function record(
   return [{ stale: [], cancelled: [], unheld: [], signingKeyId: null }, work];
 }
 
-const nothingThere: Work = { jobs: [], dryRuns: [], preflightWaits: false };
+const nothingThere: Work = { jobs: [], dryRuns: [], dryRunSoon: false, preflightWaits: false };

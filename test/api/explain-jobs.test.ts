@@ -132,6 +132,27 @@ describe('EXPLAIN jobs of a request', () => {
     expect(elsewhere.body.dry_run_jobs).toEqual([]);
   });
 
+  it('are offered to a poll that claims once they are 0.1 s old: a request that runs at once needs no plan (AG-20)', async () => {
+    const agent = await known();
+    const age = (ms: number) =>
+      calls.sql(
+        `update dry_run_jobs set created_at = clock_timestamp() - $1 * interval '1 millisecond' where state = 'pending'`,
+        [ms],
+      );
+    const offered = async (over: Body) => (await agent.poll(polled(over))).body.dry_run_jobs.map((job: Body) => job.request_id);
+    const claiming = { claim: true, instance_id: 'one' };
+    const id = await pending();
+    // 0.9 s from now on it counts as just created for a second.
+    await age(-900);
+    expect([await offered(claiming), await offered({})]).toEqual([[], [id]]);
+    await age(101);
+    expect(await offered(claiming)).toEqual([id]);
+    await age(-3_600_000);
+    expect(await offered(claiming), 'the clock was set back').toEqual([id]);
+    await age(-900);
+    expect(await offered({ ...claiming, wait_ms: 10_000 }), 'the poll looks again by itself').toEqual([id]);
+  });
+
   it('are offered to requesters in turn, so that many of one leave those of others their places (AG-20)', async () => {
     const other = await api.createUser('olga', { roles: ['requester'] });
     const many = [await pending(twoUpdates), await pending(twoUpdates), await pending()];
