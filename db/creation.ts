@@ -5,9 +5,9 @@ import type { NewRequest } from '../domain/request/new-request.js';
 import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRowsOf } from './audit.js';
-import { type ClaimOfNew, type Creation, claimantUnchanged, claimOfNewInsert, withClaim } from './claim-of-new.js';
 import type { Database, Queryable, Recorder, SingleWrite, Transaction, Vouched } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
+import { type Creation, claimantUnchanged, createdWithClaim, type JointClaim, jointClaimInsert } from './joint-claim.js';
 import { lockPair } from './migration-pairs.js';
 import { allowedAlways, writing } from './move-statement.js';
 import { stateColumns } from './move-write.js';
@@ -72,10 +72,10 @@ export async function insertAtOnce(
   db: Database,
   request: NewRequest,
   now: number,
-  claimed: ClaimOfNew | null = null,
+  claimed: JointClaim | null = null,
 ): Promise<StoredRequest | undefined> {
   const alone = creationOf(request, now, db);
-  const made = claimed === null ? alone : withClaim(alone, claimed, db);
+  const made = claimed === null ? alone : createdWithClaim(alone, claimed, db);
   if (made === null || isMutatingMigration(request.operation)) return undefined;
   const write = creationStatement({ ...made, pairBusyMs: 0, macs: db.macs }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
@@ -131,7 +131,7 @@ function creationStatement(
     newsInsert(p, stored, { newsBy, lingerMs }),
     contextInsert(p.add(contextValue(request.context))),
   ];
-  if (claimed !== null) inserts.push(claimOfNewInsert(p, claimed));
+  if (claimed !== null) inserts.push(jointClaimInsert(p, claimed));
   if (request.explain.length > 0) inserts.push(dryRunInsert(p, request.explain, stored));
   const topics: string[] = [topic.request(stored.id)];
   // Lingering news is found by the publisher's own look; most of it is overtaken before.

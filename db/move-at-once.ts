@@ -2,6 +2,7 @@ import { notFound } from '../domain/errors.js';
 import { isMutatingMigration } from '../domain/request/types.js';
 import { nextInstantOf } from '../domain/request/view.js';
 import type { Database } from './client.js';
+import { claimantUnchanged, type JointClaim, movedWithClaim } from './joint-claim.js';
 import { type Decide, decided, type HowToMove, type Moved, move } from './move.js';
 import { movingStatement, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
@@ -14,6 +15,8 @@ import { activeUsers } from './users.js';
 interface Options<Facts> extends HowToMove {
   /** The request, if the caller has read it already. */
   found?: FoundState<Facts> | undefined;
+  /** Makes the move by `write` together with the claim of an agent that waits for it (AG-80); false if none does or nothing was written. */
+  withClaim?: (moved: Moved<Facts>, write: (claim: JointClaim) => Promise<boolean>) => Promise<boolean>;
 }
 
 /**
@@ -25,15 +28,16 @@ export async function moveAtOnce<Facts = undefined>(
   db: Database,
   id: string,
   decide: Decide<Facts>,
-  { found: given, ...how }: Options<Facts> = {},
+  { found: given, withClaim, ...how }: Options<Facts> = {},
 ): Promise<Moved<Facts>> {
   const found = given ?? (await readState<Facts>(db, id, how.facts));
   if (found === undefined) throw notFound('request');
   if (!needsLocks(found, how)) {
     const { moved, written } = await decided(found, decide, how, db);
     if (written === null) return moved;
+    const write = (claim: JointClaim | null) => writeIfUnchanged(db, found, { written, claim }, how);
     // A lost answer is proved by an event, so a change without one is made in a transaction with a name.
-    if (written.change.events.length > 0 && (await writeIfUnchanged(db, found, written, how))) return moved;
+    if (written.change.events.length > 0 && ((await withClaim?.(moved, write)) || (await write(null)))) return moved;
   }
   return db.transaction((tx) => move(tx, id, decide, how));
 }
@@ -44,18 +48,21 @@ function needsLocks({ request, facts }: FoundState<unknown>, { pair, needsOwner 
   return needsOwner === true && (facts as { ownerActive?: boolean }).ownerActive !== true;
 }
 
-function writeIfUnchanged(
+async function writeIfUnchanged(
   db: Database,
   { request, rowVersion, now }: FoundState<unknown>,
-  written: Written,
+  { written: alone, claim }: { written: Written; claim: JointClaim | null },
   { needsOwner = false, actor }: HowToMove,
 ): Promise<boolean> {
+  const written = claim === null ? alone : movedWithClaim(alone, claim, db);
+  if (written === null) return false;
   const until = nextInstantOf(request, now);
   const users = [...(needsOwner ? [request.requester] : []), ...(actor?.type === 'user' ? [actor.id] : [])];
   const allowed = (p: Parameters) => {
     const standing = [
       ...(users.length === 0 ? [] : [activeUsers(p, users)]),
       ...(actor === undefined ? [] : [unrevokedToken(p, actor.tokenId)]),
+      ...(claim === null ? [] : [claimantUnchanged(p, claim.claimant)]),
     ];
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
       and ${inTurn(standing)} for no key update)`;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import type { AuditSubject } from '../domain/audit/draft.js';
+import type { Outgoing } from '../domain/notifications/outgoing.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
 import type { Decision, StoredRequest } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
@@ -28,6 +29,8 @@ export interface Written {
   refused: boolean;
   /** Parts of the caller's own, which depend on `allowed` too. */
   more: ((statement: MoveStatement) => string[]) | undefined;
+  /** What goes out, if that is not what the events and the state after them say. */
+  outgoing?: Outgoing;
 }
 
 /** Everything a move writes, in one statement. `allowed` makes the part of that name. `topics` are to be notified once it is committed. */
@@ -42,7 +45,8 @@ export function movingStatement(
   const eventId = randomUUID();
   const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now, refused };
   const parts = [guard, ...partsOf(statement, { ...written, eventId }, macs), ...(written.more?.(statement) ?? [])];
-  const told = outgoingInsert(p, outgoingOf(change.events, { request: after, detail: null }), 'allowed');
+  const { outgoing = outgoingOf(change.events, { request: after, detail: null }) } = written;
+  const told = outgoingInsert(p, outgoing, 'allowed');
   const text = writing([...parts, ...told.parts]);
   return { text, values: p.values, topics: [...topicsOf(written), ...told.topics], eventId };
 }

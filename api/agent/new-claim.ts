@@ -21,7 +21,7 @@ interface Terms {
 /** The instant of a creation may be from before the agent sent the poll, from which the agent counts its lease (AG-40a). */
 const spareMs = longestBeforeMs;
 
-/** The poll as one that claims what is created while it waits (AG-80). It does so by what it reported, for that is younger than 250 ms. */
+/** The poll as one that claims what is dispatched while it waits (AG-80). It does so by what it reported, for that is younger than 250 ms. */
 export function readyPoll(
   call: Claimant,
   services: Services,

@@ -98,7 +98,7 @@ interface Place {
   /** When its first look had ended. */
   startedAt: number;
   leave(): void;
-  /** The answer of a claim that was made with a creation, or null. */
+  /** The answer of a claim that was made with a dispatch, or null. */
   leaveReady(): Promise<string | null>;
   end(): void;
 }
@@ -154,7 +154,7 @@ const isEarly = ({ startedAt }: Place, { claimWithinMs }: PollMemory) => perform
 /** A claimed job is lost if the client is gone (HT-104). */
 const isHere = (signal: AbortSignal, { lifecycle }: Services) => !signal.aborted && !lifecycle.draining;
 
-/** Lets the poll claim what is created in this process while it waits. Returns how to leave. */
+/** Lets the poll claim what is dispatched in this process while it waits. Returns how to leave. */
 function beReady(
   call: PollCall,
   services: Services,

@@ -1,17 +1,17 @@
-import type { ClaimOfNew } from '../../db/claim-of-new.js';
+import type { JointClaim } from '../../db/joint-claim.js';
 import type { Moved } from '../../db/move.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 
-/** A poll that waits in this process and would claim a request as soon as it is created (AG-80). */
+/** A poll that waits in this process and would claim a request as soon as it is dispatched, by its creation or its first resume (AG-80). */
 export interface ReadyPoll {
   /** Whether its agent could claim the request now. */
   couldClaim(request: StoredRequest): boolean;
-  /** Judges its claim of a request that is about to be stored at `now`; null if it is refused. */
+  /** Judges its claim of a request that is about to be stored as dispatched at `now`; null if it is refused. */
   judge(request: StoredRequest, now: number): Promise<JudgedClaim | null>;
 }
 
 export interface JudgedClaim {
-  claimed: ClaimOfNew;
+  claimed: JointClaim;
   moved: Moved;
 }
 

@@ -1,3 +1,4 @@
+import type { JointClaim } from '../../db/joint-claim.js';
 import type { Moved } from '../../db/move.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { type DispatchFacts, dispatchFacts } from '../../db/move-facts.js';
@@ -16,6 +17,7 @@ import type { Call } from '../http/route.js';
 import { integrity } from './integrity.js';
 import { countMoved, traceMoved } from './moved.js';
 import { executionPolicy, pairUnchanged } from './pair.js';
+import { withReadyClaim } from './ready-claim.js';
 import { requestId } from './request-id.js';
 
 type ById<B> = Call<{ id: string }, undefined, B>;
@@ -81,8 +83,19 @@ export async function resumeRequest(call: Resumption, services: Services, times:
   const id = requestId(call.params.id);
   const found = await dispatchAhead.take(call, services.database, id);
   const how = { found, facts: dispatchFacts, needsOwner: true, actor: call.actor, pair: true, more: relayDelete };
-  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, resumption(call, times), how));
+  const withClaim = claimedBeside(services);
+  const { after } = await commitMove(services, () =>
+    moveAtOnce(services.database, id, resumption(call, times), { ...how, withClaim }),
+  );
   return { id: after.id, status: after.status };
+}
+
+/** Of a first run only: what an earlier attempt left is looked at by a claim that reads it. */
+function claimedBeside(services: Services) {
+  return async ({ before, after, now }: Moved<DispatchFacts>, write: (claim: JointClaim) => Promise<boolean>) =>
+    before.execution === null &&
+    after.status === 'dispatched' &&
+    (await withReadyClaim(services, { request: after, now }, write)) === true;
 }
 
 /** Throws the refusal that a resume would get now. Nothing is written, not even what the refusal notices. */

@@ -21,17 +21,17 @@ export interface Creation {
   /** Whose doing the workflow is told of. */
   newsBy: string;
   lingerMs: number;
-  claimed: ClaimOfNew | null;
+  claimed: JointClaim | null;
 }
 
-/** The claim of a request that is written together with its creation (AG-80). */
-export interface ClaimOfNew {
+/** The claim of a request that is written together with the change that dispatches it (AG-80). */
+export interface JointClaim {
   written: Written & { claim: NewClaim };
-  claimant: ClaimantOfNew;
+  claimant: JointClaimant;
 }
 
 /** What the claim was judged on besides the request, as the agent's poll found it. */
-export interface ClaimantOfNew {
+export interface JointClaimant {
   agentId: string;
   tokenId: string;
   agentScopes: AgentScopes;
@@ -40,7 +40,7 @@ export interface ClaimantOfNew {
 }
 
 /** The creation and the claim of what it creates; null if one statement cannot tell others of both. */
-export function withClaim(alone: Creation, claimed: ClaimOfNew, { outgoingOf }: Recorder): Creation | null {
+export function createdWithClaim(alone: Creation, claimed: JointClaim, { outgoingOf }: Recorder): Creation | null {
   const { change, after } = claimed.written;
   const outgoing = together(alone.outgoing, outgoingOf(change.events, { request: after, detail: null }));
   if (outgoing === null) return null;
@@ -57,11 +57,20 @@ export function withClaim(alone: Creation, claimed: ClaimOfNew, { outgoingOf }: 
   };
 }
 
+/** The same of a move that dispatches the request. Its news tells the workflow of both. */
+export function movedWithClaim(moved: Written, { written }: JointClaim, { outgoingOf }: Recorder): Written | null {
+  const { change, after, claim } = written;
+  const told = (events: readonly AuditDraft[], request: StoredRequest) => outgoingOf(events, { request, detail: null });
+  const outgoing = together(told(moved.change.events, moved.after), told(change.events, after));
+  if (outgoing === null) return null;
+  return { ...moved, after, change: { ...moved.change, events: [...moved.change.events, ...change.events] }, claim, outgoing };
+}
+
 /**
- * Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. The creation does not
+ * Lets the claim through only if the agent's token holds, and nothing that the claim was judged on has changed since the agent's poll. The change does not
  * wait for whoever changes that token.
  */
-export function claimantUnchanged(p: Parameters, claimant: ClaimantOfNew): { part: string; holds: string } {
+export function claimantUnchanged(p: Parameters, claimant: JointClaimant): { part: string; holds: string } {
   const part = `held_by_agent as materialized (
     select agent_scopes, expires_at from tokens where id = ${p.add(claimant.tokenId)}::uuid and revoked_at is null for share skip locked)`;
   const sameToken = `exists (select from held_by_agent where agent_scopes is not distinct from ${p.add(claimant.agentScopes)}::text[]
@@ -71,7 +80,7 @@ export function claimantUnchanged(p: Parameters, claimant: ClaimantOfNew): { par
 }
 
 /** Part of the creation's one writing statement: the execution row. */
-export function claimOfNewInsert(p: Parameters, { written }: ClaimOfNew): string {
+export function jointClaimInsert(p: Parameters, { written }: JointClaim): string {
   const { before, after, now, claim } = written;
   if (after.execution === null) throw new Error('a claim without an execution');
   return claimInsert({ p, request: '(select id from allowed)', before, after, now, refused: false }, after.execution, claim);
