@@ -84,6 +84,7 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
     if (claimed !== null) return { ...nothingOffered, claims: [claimed] };
     return offered ?? nothingOffered;
   } finally {
+    clearTimeout(place.nextLook);
     place.leave();
     // A claim that a failed poll does not answer is answered by the agent's next one (AG-81).
     void place.leaveReady();
@@ -97,6 +98,8 @@ interface Place {
   signal: AbortSignal;
   /** When its first look had ended. */
   startedAt: number;
+  /** For a plan that is offered soon. At most one: looks for other news find the plan too. */
+  nextLook?: NodeJS.Timeout;
   leave(): void;
   /** The answer of a claim that was made with a dispatch, or null. */
   leaveReady(): Promise<string | null>;
@@ -125,7 +128,10 @@ async function lookOnce(call: PollCall, services: Services, looking: Looking, wo
   if (!isEmpty(all) || told.snapshots.length + told.lost.length > 0) return all;
   if (!woken && call.body.wait_ms > 0) place.leave = takePlace(memory.waiting, call.caller.id, place.end);
   if (wanted.claim && wanted.jobs > 0) place.leaveReady = beReady(call, services, looking);
-  if (work.dryRunSoon) setTimeout(looking.ring, plansAfterMs).unref();
+  if (work.dryRunSoon && wanted.explains > 0) {
+    clearTimeout(place.nextLook);
+    place.nextLook = setTimeout(looking.ring, plansAfterMs).unref();
+  }
   return null;
 }
 

@@ -39,7 +39,7 @@ export async function withReadyClaim<T>(
     throw error;
   } finally {
     // Whoever dispatched is answered first.
-    setImmediate(() => end());
+    setImmediate(end);
   }
 }
 
