@@ -73,7 +73,7 @@ function programStarter(session: Session, logFolder: string) {
   };
 }
 
-const answers = (url: string) =>
+export const answers = (url: string) =>
   fetch(url).then(
     () => true,
     () => false,

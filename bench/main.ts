@@ -35,6 +35,7 @@ import { sustained } from './sustained.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 import { waiting } from './waiting.js';
+import { waitingFloor } from './waiting-floor.js';
 import { webhooks } from './webhooks.js';
 
 const quietWaitMs = 30 * 60_000;
@@ -80,6 +81,7 @@ const alone: Record<string, (options: BenchOptions) => Promise<Record<string, un
   codes,
   completion,
   'audit-verify': auditVerify,
+  'waiting-floor': waitingFloor,
 };
 
 /**
