@@ -105,24 +105,6 @@ export function levelsOf(size: number): number {
 /** How many hashes a level has in a tree of this size. */
 export const hashesAt = (size: number, level: number): number => Math.floor(size / TILE_WIDTH ** level);
 
-/** Peaks and edge as one value, to be stored beside the size. */
-export const packTree = (tree: Tree): Uint8Array => concat([...tree.peaks, ...tree.edge]);
-
-/** Reads what `packTree` wrote; throws a RangeError if it cannot belong to a tree of this size. */
-export function unpackTree(size: number, packed: Uint8Array): Tree {
-  let at = 0;
-  const take = (bytes: number) => {
-    at += bytes;
-    return packed.slice(at - bytes, at);
-  };
-  const peaks = Array.from({ length: peakCount(size) }, () => take(HASH_BYTES));
-  const edge = Array.from({ length: levelsOf(size) }, (_, level) => take((hashesAt(size, level) % TILE_WIDTH) * HASH_BYTES));
-  const tree = { size, peaks, edge };
-  checkTree(tree);
-  if (at !== packed.length) throw new RangeError('this is no tree of that size');
-  return tree;
-}
-
 /** The tree of this size from the hashes of its unfinished tiles alone. */
 export function treeOfEdge(size: number, edge: readonly Uint8Array[]): Tree {
   const peaks: Uint8Array[] = [];
@@ -139,37 +121,11 @@ export function treeOfEdge(size: number, edge: readonly Uint8Array[]): Tree {
   return tree;
 }
 
-/**
- * The tree made again from all its full tiles and the hashes of the events that come after those of level 0. Throws a RangeError
- * when a tile is missing or does not agree with those below it.
- */
-export function recoverTree(tiles: Iterable<Tile>, eventHashes: readonly Uint8Array[]): Grown {
-  const rest = new Map([...tiles].map((tile) => [`${tile.level}/${tile.index}`, tile.hashes]));
-  const edge: Uint8Array[] = [];
-  let size = 0;
-  let below: Uint8Array[] = [];
-  for (let level = 0; level === 0 || below.length > 0; level++) {
-    const row: Uint8Array[] = [];
-    for (let hashes = rest.get(`${level}/0`); hashes; hashes = rest.get(`${level}/${row.length}`)) row.push(hashes);
-    for (const at of row.keys()) rest.delete(`${level}/${at}`);
-    if (level === 0) size = row.length * TILE_WIDTH;
-    else if (!isStartOf(concat(row), concat(below)) || below.length - row.length * TILE_WIDTH >= TILE_WIDTH)
-      throw new RangeError(`the tiles of level ${level} are not those of the level below`);
-    edge.push(level === 0 ? new Uint8Array(0) : concat(below.slice(row.length * TILE_WIDTH)));
-    below = row.map(subtreeRoot);
-  }
-  if (rest.size > 0) throw new RangeError(`a tile before ${[...rest.keys()][0]} is missing`);
-  return growTree(treeOfEdge(size, edge.slice(0, levelsOf(size))), eventHashes);
-}
-
-export function splitHashes(hashes: Uint8Array): Uint8Array[] {
+function splitHashes(hashes: Uint8Array): Uint8Array[] {
   return Array.from({ length: hashes.length / HASH_BYTES }, (_, at) => hashes.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES));
 }
 
 const sha256 = (input: Uint8Array): Uint8Array => new Uint8Array(hash('sha256', input, 'buffer'));
-
-const isStartOf = (part: Uint8Array, whole: Uint8Array) =>
-  part.length <= whole.length && Buffer.compare(part, whole.subarray(0, part.length)) === 0;
 
 function checkTree({ size, peaks, edge }: Tree): void {
   const isSize = Number.isSafeInteger(size) && size >= 0;
@@ -187,12 +143,4 @@ function checkTree({ size, peaks, edge }: Tree): void {
 /** One complete subtree for each bit that is set. */
 const peakCount = (size: number) => size.toString(2).replaceAll('0', '').length;
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
-}
+const concat = (parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
