@@ -22,9 +22,3 @@ export function exactText(instant: string, locale?: string, timeZone?: string): 
   }).format(at);
   return `${local}, ${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
-
-/** How long something took or has taken: from one instant to another, or to now. */
-export function spentText(from: string, to: string | null, now: number): string {
-  const spent = (to === null ? now : Date.parse(to)) - Date.parse(from);
-  return Number.isNaN(spent) ? '' : shortDuration(Math.max(0, spent));
-}

@@ -27,17 +27,10 @@ export interface Button {
 }
 
 type Input =
-  | {
-      type: 'plain_text_input';
-      action_id: string;
-      multiline?: boolean;
-      max_length?: number;
-      initial_value?: string;
-      placeholder?: PlainText;
-    }
-  | { type: 'radio_buttons'; action_id: string; options: Option[]; initial_option?: Option }
-  | { type: 'static_select'; action_id: string; options: Option[]; initial_option?: Option; placeholder?: PlainText }
-  | { type: 'multi_static_select'; action_id: string; options: Option[]; initial_options?: Option[]; placeholder?: PlainText };
+  | { type: 'plain_text_input'; action_id: string; multiline?: boolean; max_length?: number }
+  | { type: 'radio_buttons'; action_id: string; options: Option[] }
+  | { type: 'static_select'; action_id: string; options: Option[] }
+  | { type: 'multi_static_select'; action_id: string; options: Option[]; initial_options?: Option[] };
 
 /** What messages and modals share. */
 export type ShownBlock =

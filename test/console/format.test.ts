@@ -5,7 +5,7 @@ import { changeText } from '../../console/format/change.js';
 import { auditFields, requestFields } from '../../console/format/filter-fields.js';
 import { addressOf, filtersIn } from '../../console/format/filters.js';
 import { hiddenIn } from '../../console/format/hidden.js';
-import { exactText, spentText, whenText } from '../../console/format/instants.js';
+import { exactText, whenText } from '../../console/format/instants.js';
 import { actionOf, stepped } from '../../console/format/keys.js';
 import { chartsOf } from '../../console/format/last-hour.js';
 import { changedRows, nodeText, planTree } from '../../console/format/plan.js';
@@ -37,7 +37,6 @@ test('times are relative up to 30 days, with the exact local time and UTC beside
   expect(exactText('2026-05-01T11:57:00Z', 'en-GB', 'Europe/Berlin')).toMatch(
     /^1 May 2026.*13:57:00.*, 2026-05-01 11:57:00 UTC$/,
   );
-  expect(spentText('2026-05-01T11:57:00Z', null, now)).toBe('3 min');
 });
 
 test('a text is known to hide characters, but for tabs, line breaks and emoji (CO-3)', () => {
