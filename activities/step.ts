@@ -27,7 +27,7 @@ export function createStep({ database, onMoved, onFailure }: StepOptions): StepA
       if (!isUuid(id)) return notStored;
       try {
         return await limitDatabaseWork(databaseMs, () =>
-          clock === null ? read(database, id) : moveByClock(database, id, clock, onMoved),
+          clock === null ? read(database, id) : moveIfStored(database, id, clock, onMoved),
         );
       } catch (error) {
         onFailure?.(error);
@@ -49,23 +49,26 @@ async function read(database: Database, id: string): Promise<KnownView> {
   return found === undefined ? notStored : viewOf(found.request, found.now);
 }
 
-async function moveByClock(
+async function moveIfStored(
   database: Database,
   id: string,
   clock: ClockKind,
   onMoved: ((moved: Moved) => void) | undefined,
 ): Promise<KnownView> {
   try {
-    const moved = await database.transaction((tx) =>
-      move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), {
-        lockExecution: clock === 'lease',
-        pair: clock === 'lease',
-      }),
-    );
+    const moved = await moveByClock(database, id, clock);
     if (moved.changed) onMoved?.(moved);
     return moved.view;
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'request.not_found') return notStored;
     throw error;
   }
+}
+
+/** Makes the move of a clock that was reached. The end of a lease may end a migration. */
+export function moveByClock(database: Database, id: string, clock: ClockKind): Promise<Moved> {
+  const lease = clock === 'lease';
+  return database.transaction((tx) =>
+    move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), { lockExecution: lease, pair: lease }),
+  );
 }

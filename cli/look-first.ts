@@ -17,15 +17,16 @@ export interface Looked {
  * column ends the command before an approver sees the request.
  */
 export async function lookFirst(context: Context, content: Looked): Promise<JsonText | null> {
-  const answer = await ask(context, content);
+  const answer = await askPreflight(context, { ...content, explain_timeout_ms: planMs });
   const unknown = answer === null ? null : unknownName(answer, content.sql);
   if (unknown === null) return answer;
   throw failure('blocked', `${context.what}: ${unknown}`, { hint: 'nothing was sent; --no-preflight sends it anyway' });
 }
 
-async function ask(context: Context, content: Looked): Promise<JsonText | null> {
+/** What the server says of a request before it is created; null when the caller may not ask, or the server does not know. */
+export async function askPreflight(context: Context, about: object): Promise<JsonText | null> {
   try {
-    const body = JSON.stringify({ ...content, explain_timeout_ms: planMs });
+    const body = JSON.stringify(about);
     return (await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: false })).json();
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.code === 'interrupted') throw error;

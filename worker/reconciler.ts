@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { moveByClock } from '../activities/step.js';
 import type { Database, Transaction } from '../db/client.js';
-import { type Moved, move } from '../db/move.js';
+import type { Moved } from '../db/move.js';
 import { countBacklog, findAbout } from '../db/outbox.js';
 import {
   beginRound,
@@ -12,7 +13,6 @@ import {
   returnToRebuild,
   saveRound,
 } from '../db/reconcile.js';
-import { judge } from '../domain/request/judge.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { requestWorkflow } from '../workflows/messages.js';
 import { eachAlone } from './each-alone.js';
@@ -112,12 +112,7 @@ async function startMissing(options: ReconcilerOptions, { doubtful, rebuiltFrom 
 /** A workflow that ignored its news is not reliable: this makes the move and replaces the workflow. */
 async function moveAndReplace(options: ReconcilerOptions, { id, clock }: OverdueRequest): Promise<void> {
   const { database, temporal, taskQueue, metrics, log, onMoved } = options;
-  const moved = await database.transaction((tx) =>
-    move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), {
-      lockExecution: clock === 'lease',
-      pair: clock === 'lease',
-    }),
-  );
+  const moved = await moveByClock(database, id, clock);
   if (!moved.changed) return;
   onMoved(moved);
   metrics.workflowRepairs.inc();

@@ -4,9 +4,10 @@ import { objectText } from '../../lib/json/write.js';
 import { visible } from '../../lib/visible.js';
 import { requireAnswer, requireConfirmation, willAsk } from '../confirmation.js';
 import type { Context } from '../context.js';
-import { CommandFailure, failure } from '../failure.js';
+import { failure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions } from '../follow/submit.js';
+import { askPreflight } from '../look-first.js';
 import { describePlan } from '../migrations/confirm-text.js';
 import { refusedAt } from '../migrations/lint.js';
 import { fileHint, type Prepared, prepareMigrations, submitMigrations } from '../migrations/prepare.js';
@@ -60,22 +61,9 @@ async function migrate(
   return deliver(context, followed, { names }, (id) => output.noteStyle.dim(`request ${id} executed`));
 }
 
-/**
- * What the server says of the bundle (HD-95, MI-45); null when the caller may not ask or the server is older, for the request itself is judged
- * anyway.
- */
-async function look(
-  context: Context,
-  { detail: sql, ...target }: { database: string; environment: string; operation: string; detail: string },
-): Promise<JsonText | null> {
-  try {
-    const body = JSON.stringify({ ...target, sql, include_explain: false });
-    return (await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: false })).json();
-  } catch (error) {
-    if (!(error instanceof CommandFailure) || error.code === 'interrupted') throw error;
-    return null;
-  }
-}
+/** What the server says of the bundle (HD-95, MI-45). */
+const look = (context: Context, { detail: sql, ...target }: Prepared['content']): Promise<JsonText | null> =>
+  askPreflight(context, { ...target, sql, include_explain: false });
 
 /** Says what is wrong before `--yes` is asked for. With `--yes` the creation refuses it in its own words. */
 function refuseBlocked({ what, options, terminal }: Context, prepared: Prepared, looked: JsonText | null): void {
