@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type JsonText, readJson } from '../lib/json/read.js';
+import { type JsonText, tryJson } from '../lib/json/read.js';
 import { visible } from '../lib/visible.js';
 import type { ServerSettings } from './config/server.js';
 import { withCredentialHint } from './credential-hint.js';
@@ -134,14 +134,6 @@ function jsonOf(what: string, answer: ExchangeAnswer): JsonText {
       hint: somethingElse,
     });
   return body;
-}
-
-function tryJson(text: string): JsonText | null {
-  try {
-    return readJson(text);
-  } catch {
-    return null;
-  }
 }
 
 function awayFailure(what: string, baseUrl: URL, error: NoAnswer): CommandFailure {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isRecord } from '../lib/record.js';
 import { readText } from './expansion.js';
 import { authSection, featureSections } from './feature-schema.js';
 import { dropUnknownKeys } from './known-keys.js';
@@ -51,11 +52,11 @@ export const fileSchema = z.strictObject({
 /** Reads each section and each list entry on its own, so that every error is reported. */
 export function readDraft(file: Record<string, unknown>, findings: Findings): Draft {
   const known = dropUnknownKeys(file, fileSchema, findings) as Record<string, unknown>;
-  const { roles, groups, ...auth } = isTable(known.auth) ? known.auth : {};
+  const { roles, groups, ...auth } = isRecord(known.auth) ? known.auth : {};
   const raw: Record<string, unknown> = {
     ...known,
     root: pick(known, Object.keys(rootKeys)),
-    auth: isTable(known.auth) ? auth : known.auth,
+    auth: isRecord(known.auth) ? auth : known.auth,
   };
   const read: Record<string, unknown> = {};
   const broken = new Set<string>();
@@ -109,17 +110,14 @@ function describe(issue: z.core.$ZodIssue): string {
 function readNames(value: unknown, path: Path, findings: Findings): Set<string> {
   const names = new Set<string>();
   for (const [index, entry] of Array.isArray(value) ? value.entries() : []) {
-    const key = isTable(entry) && 'id' in entry ? 'id' : 'name';
-    const name = isTable(entry) ? readText(entry[key])?.text : undefined;
+    const key = isRecord(entry) && 'id' in entry ? 'id' : 'name';
+    const name = isRecord(entry) ? readText(entry[key])?.text : undefined;
     if (name === undefined || name === '') continue;
     if (names.has(name)) findings.error({ path: [...path, index, key], message: 'appears twice' });
     names.add(name);
   }
   return names;
 }
-
-const isTable = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const pick = (table: Record<string, unknown>, keys: string[]) =>
   Object.fromEntries(keys.filter((key) => Object.hasOwn(table, key)).map((key) => [key, table[key]]));

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { nearest } from '../lib/nearest.js';
+import { isRecord } from '../lib/record.js';
 import type { KeyAbout } from './leaf.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
@@ -9,7 +10,7 @@ export function dropUnknownKeys(value: unknown, schema: unknown, findings: Findi
   const inner = unwrap(schema);
   if (inner.def.type === 'array' && Array.isArray(value))
     return value.map((item, index) => dropUnknownKeys(item, inner.def.element, findings, [...path, index]));
-  if (inner.def.type !== 'object' || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (inner.def.type !== 'object' || !isRecord(value)) return value;
   const shape = inner.def.shape ?? {};
   const kept: [string, unknown][] = [];
   for (const [key, item] of Object.entries(value)) {

@@ -1,3 +1,4 @@
+import { isRecord } from '../lib/record.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
@@ -9,7 +10,7 @@ export function dropRetiredKeys(file: Record<string, unknown>, findings: Finding
       delete place.table[place.key];
     }
   }
-  if (isTable(file.sql_review)) {
+  if (isRecord(file.sql_review)) {
     findings.error({
       path: ['sql_review'],
       message: 'a single table is no longer read',
@@ -48,9 +49,6 @@ interface Holder {
 function holders(value: unknown, names: readonly string[], path: Path = []): Holder[] {
   const [name = '', ...rest] = names;
   if (name === '[]') return Array.isArray(value) ? value.flatMap((item, index) => holders(item, rest, [...path, index])) : [];
-  if (!isTable(value) || !Object.hasOwn(value, name)) return [];
+  if (!isRecord(value) || !Object.hasOwn(value, name)) return [];
   return rest.length === 0 ? [{ table: value, path, key: name }] : holders(value[name], rest, [...path, name]);
 }
-
-const isTable = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

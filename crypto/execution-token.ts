@@ -8,6 +8,7 @@ import {
   secondMessage,
   type TokenValue,
 } from '../domain/execution-token.js';
+import { utf8 } from '../lib/utf8.js';
 import type { SigningKey } from './ed25519.js';
 import { sha256Hex } from './hash.js';
 
@@ -117,8 +118,4 @@ export function addedTerms({ unresolvedExecutions, searchPath }: ClaimTerms): [s
     ['unresolved_executions', unresolvedExecutions?.map(({ fence, executionId }) => `${fence}:${executionId}`).join(',')],
     ['search_path', searchPath && JSON.stringify(searchPath)],
   ];
-}
-
-export function utf8(message: string): Uint8Array {
-  return new TextEncoder().encode(message);
 }

@@ -1,5 +1,6 @@
 import { readInstant, readTokenFields, type TokenFields, type TokenValue } from '../domain/execution-token.js';
 import { type ExplainKind, explainMembers, explainMessage } from '../domain/explain-token.js';
+import { utf8 } from '../lib/utf8.js';
 import { type SigningKey, verifySignature } from './ed25519.js';
 import { equalText, sha256Hex } from './hash.js';
 import { CLOCK_TOLERANCE_MS } from './verify-execution-token.js';
@@ -65,5 +66,3 @@ function text(fields: TokenFields, key: string): string {
   const value = fields.get(key);
   return typeof value === 'string' ? value : '';
 }
-
-const utf8 = (message: string): Uint8Array => new TextEncoder().encode(message);

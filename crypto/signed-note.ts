@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { utf8 } from '../lib/utf8.js';
 import { type SigningKey, verifySignature } from './ed25519.js';
 
 /** A text with signatures in the form of C2SP `signed-note`, as transparency logs share it (AU-81). */
@@ -104,7 +105,5 @@ function keyHash({ name, publicKeyHex }: NoteKey): Uint8Array {
 }
 
 const hasControls = (text: string) => /[\u0000-\u0009\u000b-\u001f]/.test(text);
-
-const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 const hasLoneSurrogate = (text: string) => /\p{Surrogate}/u.test(text);

@@ -6,8 +6,9 @@ import {
   type TokenFields,
   type TokenValue,
 } from '../domain/execution-token.js';
+import { utf8 } from '../lib/utf8.js';
 import { verifySignature } from './ed25519.js';
-import { addedTerms, approvalDigest, type ClaimTerms, detailHash, LIFE_MS, repeatedTerms, utf8 } from './execution-token.js';
+import { addedTerms, approvalDigest, type ClaimTerms, detailHash, LIFE_MS, repeatedTerms } from './execution-token.js';
 import { equalText } from './hash.js';
 
 export interface TokenVerifier {

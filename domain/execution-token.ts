@@ -1,5 +1,6 @@
 /** The texts that are hashed and signed for an execution, as pure functions (`execution-token.md` 1 to 5). */
 
+import { utf8Length } from '../lib/utf8.js';
 import { canonicalJson, compareCodePoints, quoted, readJson, scalar } from './canonical-json.js';
 
 export interface ApprovedContent {
@@ -98,8 +99,4 @@ function firstValues(f: FirstFields): string[] {
 function plainInteger(text: string): number | undefined {
   const value = Number(text);
   return /^-?\d+$/.test(text) && Number.isSafeInteger(value) ? value : undefined;
-}
-
-function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

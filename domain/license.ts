@@ -1,3 +1,4 @@
+import { isRecord } from '../lib/record.js';
 import { parseInstant } from './instant.js';
 
 /** What a plan allows; null = no limit (OP-40). There is no other table of limits. */
@@ -54,9 +55,6 @@ export function readPayload(payload: unknown): License | null {
 /** The plan in effect at `now` (OP-45). */
 export const planAt = (license: License | null, now: number): { plan: PlanName; limits: Limits } =>
   license === null || now >= license.expiresAt ? { plan: 'free', limits: PLANS.free } : license;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const instantOf = (value: unknown) => (typeof value === 'string' ? parseInstant(value) : null);
 

@@ -1,3 +1,5 @@
+import { isRecord } from '../lib/record.js';
+import { words } from '../lib/words.js';
 import { notPlanned } from './plan-error.js';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -64,7 +66,6 @@ const isAlike = (plan: unknown): boolean => {
 const reading =
   /^(?!$|No tables used$|Impossible (WHERE|HAVING)$|Zero limit$|Deleting all rows$|No matching rows after partition pruning$)/i;
 
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 const holders = words(`query_block nested_loop table materialized materialized_from_subquery ordering_operation grouping_operation
   duplicates_removal filesort temporary_table read_sorted_file block-nl-join hash-join union_result unary_result query_specifications cost_info
   insert_from buffer_result windowing windows window_functions_computation recursive_union sub_select rowid_filter range-checked-for-each-record`);
@@ -79,7 +80,5 @@ const isNumeric = (value: Json): boolean =>
   typeof value === 'number' || (typeof value === 'string' && /^-?[\d.]+(e[+-]?\d+)?$/i.test(value));
 
 function objectOf(value: unknown): { readonly [key: string]: Json } | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as { readonly [key: string]: Json })
-    : null;
+  return isRecord(value) ? (value as { readonly [key: string]: Json }) : null;
 }

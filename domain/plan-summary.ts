@@ -1,3 +1,5 @@
+import { isRecord } from '../lib/record.js';
+
 /** The few numbers of an EXPLAIN that preflight shows; null where the plan does not give one. */
 export interface PlanSummary {
   estimatedRows: number | null;
@@ -66,7 +68,7 @@ function usesIndex(top: Node): boolean {
 }
 
 function objectOf(value: unknown): Node | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Node) : null;
+  return isRecord(value) ? value : null;
 }
 
 /** MySQL writes costs as text. */

@@ -1,3 +1,4 @@
+import { utf8Length } from '../lib/utf8.js';
 import type { Caller, EffectiveRole, Pair } from './caller.js';
 import { invalid } from './errors.js';
 
@@ -77,7 +78,5 @@ export const isGroupName = (text: string) =>
 
 /** The longest selector is one of a group. */
 export const MAX_SELECTOR_BYTES = 'group:'.length + MAX_GROUP_NAME_BYTES;
-
-const utf8Length = (text: string) => new TextEncoder().encode(text).length;
 
 const covers = (list: readonly string[], name: string) => name === '*' || list.includes('*') || list.includes(name);

@@ -1,3 +1,4 @@
+import { utf8Length } from '../lib/utf8.js';
 import { canonicalJson } from './canonical-json.js';
 import type { Decision, Execution, StoredRequest } from './request/types.js';
 
@@ -113,8 +114,4 @@ function line(value: Value): string {
   if (value === null) return '-\n';
   const text = String(value);
   return `${utf8Length(text)}:${text}\n`;
-}
-
-function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

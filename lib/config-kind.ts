@@ -1,3 +1,5 @@
+import { isRecord } from './record.js';
+
 /** The three configuration files, which lie beside each other and are easily taken for one another. */
 export type ConfigKind = 'server.toml' | 'agent.toml' | 'svc.toml';
 
@@ -21,8 +23,7 @@ export const misplaced = {
   'svc.toml': 'this is a svc.toml, which "svc" reads for the command line',
 } as const satisfies Record<ConfigKind, string>;
 
-function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
-}
+/** A date of a TOML file is an object too. */
+export const isTable = (value: unknown): value is Record<string, unknown> => isRecord(value) && !(value instanceof Date);
 
 const tableOf = (value: unknown): Record<string, unknown> => (isTable(value) ? value : {});

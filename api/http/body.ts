@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { invalid, refusal } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
 import { takeString } from '../../lib/json/member.js';
+import { isRecord } from '../../lib/record.js';
 import { mayHoldBadText, refuseBadText } from './bad-text.js';
 
 const maxDepth = 64;
@@ -156,9 +157,9 @@ function parseJsonObject(bytes: Uint8Array, { checked, take }: BodyOptions): Jso
   const text = utf8.decode(rest);
   if (text.charCodeAt(0) === 0xfeff) throw invalid('the body begins with a byte order mark', 'body');
   const value = parseJson(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('body must be an object', 'body');
+  if (!isRecord(value)) throw invalid('body must be an object', 'body');
   if (checked !== null && mayHoldBadText(text)) refuseBadText(checked, value);
-  return { value: value as Record<string, unknown>, bytes: rest, taken };
+  return { value, bytes: rest, taken };
 }
 
 function parseJson(text: string): unknown {

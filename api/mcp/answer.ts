@@ -1,12 +1,13 @@
 import { addEvent } from '../../db/mcp-calls.js';
 import { topic } from '../../db/notifications.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
+import { isRecord } from '../../lib/record.js';
 import { errorBody } from '../../runtime/http-errors.js';
 import type { McpContext } from './context.js';
 import { elicitReason } from './elicit.js';
 import type { Flight } from './flight.js';
 import { perform } from './methods.js';
-import { errorText, isObject, RpcError, type RpcId, type RpcRequest, resultText, rpcErrorOf } from './rpc.js';
+import { errorText, RpcError, type RpcId, type RpcRequest, resultText, rpcErrorOf } from './rpc.js';
 
 /** What a call has besides the context: one without a session has neither progress nor questions (MC-12). */
 export type BareContext = Omit<McpContext, 'progress' | 'askReason'>;
@@ -56,7 +57,7 @@ const maxTokenLength = 200;
 
 /** The client's name for the progress of a call, as JSON text. */
 function progressToken({ _meta: meta }: Record<string, unknown>): string | null {
-  const token = isObject(meta) ? meta.progressToken : undefined;
+  const token = isRecord(meta) ? meta.progressToken : undefined;
   if (typeof token === 'string' && token.length <= maxTokenLength) return JSON.stringify(token);
   return Number.isSafeInteger(token) ? String(token) : null;
 }

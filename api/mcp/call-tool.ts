@@ -1,8 +1,9 @@
 import { GatewayError } from '../../domain/errors.js';
 import { BadArgument, readArguments, type Schema } from '../../domain/mcp-arguments.js';
+import { isRecord } from '../../lib/record.js';
 import { errorBody } from '../../runtime/http-errors.js';
 import type { McpContext } from './context.js';
-import { badParams, isObject, RpcError } from './rpc.js';
+import { badParams, RpcError } from './rpc.js';
 import { tools } from './tools/index.js';
 import type { Tool, ToolResult } from './tools/tool.js';
 
@@ -27,7 +28,7 @@ export async function callTool(context: McpContext, params: Record<string, unkno
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined)
     throw new RpcError('unknownMethod', 'unknown tool', { code: 'route.not_found', hint: 'see tools/list' });
-  if (!isObject(given)) throw badParams('arguments must be an object', 'params.arguments');
+  if (!isRecord(given)) throw badParams('arguments must be an object', 'params.arguments');
   const args = checkArguments(tool.inputSchema, given);
   const result = await outcomeOf(context, tool, args);
   if ('refused' in result) return { content: [{ type: 'text', text: result.refused }], isError: true };

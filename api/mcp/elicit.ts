@@ -10,11 +10,11 @@ import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import { invalid } from '../../domain/errors.js';
 import { maxReasonBytes, reasonQuestion } from '../../domain/mcp-texts.js';
+import { isRecord } from '../../lib/record.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { HttpCall } from './context.js';
 import type { Flight } from './flight.js';
-import { isObject } from './rpc.js';
 
 /** An answer whose news was lost is found so soon (HT-102). */
 const lookEveryMs = 5000;
@@ -60,10 +60,10 @@ interface Answered {
 const declined: ElicitationAnswer = { action: 'decline', reason: null };
 
 function readAnswer(result: unknown): ElicitationAnswer {
-  const { action, content } = isObject(result) ? result : {};
+  const { action, content } = isRecord(result) ? result : {};
   if (action === 'decline' || action === 'cancel') return { action, reason: null };
   if (action !== 'accept') throw invalid('action must be accept, decline or cancel', 'body.result.action');
-  const reason = isObject(content) ? content.reason : undefined;
+  const reason = isRecord(content) ? content.reason : undefined;
   if (typeof reason !== 'string' || reason.trim() === '' || Buffer.byteLength(reason) > maxReasonBytes || badText.test(reason))
     throw invalid(`reason must be a text of 1 to ${maxReasonBytes} bytes`, 'body.result.content.reason');
   return { action, reason };

@@ -1,4 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../domain/errors.js';
+import { isRecord } from '../../lib/record.js';
 
 /** Codes of JSON-RPC errors (MC-5). */
 export const rpcCodes = {
@@ -53,7 +54,7 @@ export type RpcMessage =
 
 /** One message of JSON-RPC. Throws -32600, with its id where it has one that can be answered. */
 export function readMessage(value: unknown): RpcMessage {
-  if (!isObject(value)) throw invalidRequest('a message must be an object');
+  if (!isRecord(value)) throw invalidRequest('a message must be an object');
   const { jsonrpc, id, method, params } = value;
   const rpcId = typeof id === 'string' || isExact(id) ? JSON.stringify(id) : null;
   const refuse = (message: string) => new Unanswered(invalidRequest(message), rpcId);
@@ -65,8 +66,8 @@ export function readMessage(value: unknown): RpcMessage {
     return { kind: 'response', id: rpcId, result: value.result, failed: 'error' in value };
   }
   if (typeof method !== 'string') throw refuse('method must be a string');
-  if (rpcId === null) return { kind: 'notification', method, params: isObject(params) ? params : {} };
-  if (params !== undefined && !isObject(params)) throw new Unanswered(badParams('params must be an object', 'params'), rpcId);
+  if (rpcId === null) return { kind: 'notification', method, params: isRecord(params) ? params : {} };
+  if (params !== undefined && !isRecord(params)) throw new Unanswered(badParams('params must be an object', 'params'), rpcId);
   return { kind: 'request', id: rpcId, method, params: params ?? {} };
 }
 
@@ -88,9 +89,6 @@ export class Unanswered extends Error {
     this.id = id;
   }
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const resultText = (id: RpcId, result: object): string =>
   `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;

@@ -5,10 +5,11 @@ import type { Caller } from '../../domain/caller.js';
 import { clientName } from '../../domain/client-name.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { shareOf } from '../../domain/fair-share.js';
+import { isRecord } from '../../lib/record.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import { isVersion, newestVersion, single } from './headers.js';
-import { badParams, isObject } from './rpc.js';
+import { badParams } from './rpc.js';
 
 /** The session that the call names; null without the header (MC-12, MC-21). */
 export async function sessionOf(services: Services, caller: Caller, headers: IncomingMessage['headers']) {
@@ -29,13 +30,13 @@ export async function openSession(
 ): Promise<Omit<McpSession, 'active'>> {
   const { protocolVersion: wanted, capabilities, clientInfo } = params;
   if (typeof wanted !== 'string') throw badParams('protocolVersion must be a string', 'params.protocolVersion');
-  if (!isObject(capabilities)) throw badParams('capabilities must be an object', 'params.capabilities');
+  if (!isRecord(capabilities)) throw badParams('capabilities must be an object', 'params.capabilities');
   const session = {
     id: randomUUID(),
     subjectId: caller.id,
     protocolVersion: isVersion(wanted) ? wanted : newestVersion,
     client: clientOf(clientInfo),
-    elicits: isObject(capabilities.elicitation),
+    elicits: isRecord(capabilities.elicitation),
   };
   const { sessionTtlSecs: ttlSecs, maxSessions: max } = services.config().mcp;
   const made = await insertSession(services.database, session, { ttlSecs, max, maxOfSubject: shareOf(max) });
@@ -51,7 +52,7 @@ export async function openSession(
 }
 
 function clientOf(info: unknown): string {
-  if (!isObject(info)) throw badParams('clientInfo must be an object', 'params.clientInfo');
+  if (!isRecord(info)) throw badParams('clientInfo must be an object', 'params.clientInfo');
   const { name, version } = info;
   if (typeof name !== 'string') throw badParams('clientInfo.name must be a string', 'params.clientInfo.name');
   if (typeof version !== 'string') throw badParams('clientInfo.version must be a string', 'params.clientInfo.version');

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { limitDatabaseWork } from '../../db/call-limit.js';
 import { invalid } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
+import { isRecord } from '../../lib/record.js';
 import type { Services } from '../context.js';
 import { type Reply, text } from '../http/reply.js';
 import type { Call } from '../http/route.js';
@@ -63,9 +64,8 @@ function parsePayload(payload: string | null): Record<string, unknown> {
   if (payload === null) throw invalid('payload is required', 'body.payload');
   if (isNestedDeeper(Buffer.from(payload), maxDepth)) throw invalid(`payload is nested deeper than ${maxDepth}`, 'body.payload');
   const value = parseJson(payload);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid('payload must be an object', 'body.payload');
-  return value as Record<string, unknown>;
+  if (!isRecord(value)) throw invalid('payload must be an object', 'body.payload');
+  return value;
 }
 
 function parseJson(payload: string): unknown {

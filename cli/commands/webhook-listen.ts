@@ -1,5 +1,5 @@
 import { verifyWebhook } from '../../crypto/webhook-signature.js';
-import { type JsonText, onOneLine, readJson } from '../../lib/json/read.js';
+import { onOneLine, tryJson } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
@@ -74,7 +74,7 @@ interface Facts {
 /** What happened stands in the body, which is signed. Messages for Slack have it in a header only. */
 function factsOf({ headers, body }: Received, fault: string | null, now: number): Facts {
   const text = body.toString('utf8');
-  const json = jsonOf(text);
+  const json = tryJson(text);
   const member = (name: string) => json?.get(name)?.string() ?? null;
   return {
     receivedAt: new Date(now).toISOString(),
@@ -88,14 +88,6 @@ function factsOf({ headers, body }: Received, fault: string | null, now: number)
 }
 
 const headerOf = (value: string | string[] | undefined) => (typeof value === 'string' ? value : null);
-
-function jsonOf(text: string): JsonText | null {
-  try {
-    return readJson(text);
-  } catch {
-    return null;
-  }
-}
 
 /** One line for each delivery. With `--json` it has the body, and the line that ends every command follows last (CL-12). */
 function print({ terminal: { stdout }, output: { mode, style } }: Context, facts: Facts): void {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
-import { kindOfConfig, misplaced } from '../../lib/config-kind.js';
+import { isTable, kindOfConfig, misplaced } from '../../lib/config-kind.js';
 import { nearest } from '../../lib/nearest.js';
 import { failure } from '../failure.js';
 import { fileFault } from '../file-fault.js';
@@ -113,8 +113,4 @@ function walk(table: Table, keys: readonly string[], visit: (keys: readonly stri
     const isKnown = tables.has(path.join('.')) || (path[0] === 'databases' && path.length === 2);
     if (isTable(value) && isKnown) walk(value, path, visit);
   }
-}
-
-function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }

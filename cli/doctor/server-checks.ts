@@ -1,6 +1,6 @@
 import { isLowerVersion } from '../../domain/semver.js';
 import { type Finding, failed, type PlannedCheck, passed, skipped, warned } from '../../lib/doctor-checks.js';
-import { type JsonText, readJson } from '../../lib/json/read.js';
+import { tryJson } from '../../lib/json/read.js';
 import { networkHints } from '../../lib/network-faults.js';
 import { readAuthority, serverPlace } from '../config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from '../exchange.js';
@@ -52,7 +52,7 @@ async function serverReachable(place: Place): Promise<Finding> {
       details,
     });
   }
-  const body = jsonOf(answer);
+  const body = tryJson(answer.text);
   const found = body?.get('version')?.string() ?? null;
   if (answer.status !== 200 || body?.get('status')?.string() !== 'ok' || found === null)
     return wrongAnswer(answer, { origin: baseUrl.origin, where, through, details });
@@ -111,7 +111,7 @@ async function serverReady(place: Place): Promise<Finding> {
   if (answer instanceof NoAnswer) return failed(`no answer of /ready (${said(answer.message)})`, { hint: slow });
   if (answer instanceof Error) throw answer;
   const { status } = answer as ExchangeAnswer;
-  const body = jsonOf(answer as ExchangeAnswer);
+  const body = tryJson((answer as ExchangeAnswer).text);
   const state = said(body?.get('status')?.string() ?? `status ${status}`);
   const parts = Object.keys(partHints).flatMap((name) => {
     const found = body?.get('checks')?.get(name)?.string();
@@ -156,12 +156,4 @@ export function clockSkew({ health }: Place): Finding {
     hint: 'synchronise both with NTP: logins and expiry times depend on the clock',
     details,
   });
-}
-
-function jsonOf({ text }: ExchangeAnswer): JsonText | null {
-  try {
-    return readJson(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { tryJson } from '../../lib/json/read.js';
 import { sleep } from '../../lib/sleep.js';
 import { CommandFailure, failure } from '../failure.js';
 import { answerFailure, type Bridge } from './bridge.js';
 import { EventReader, maxEventBytes } from './events.js';
 import type { Flight } from './flight.js';
-import { idOf, type RequestMessage, tryJson } from './message.js';
+import { idOf, type RequestMessage } from './message.js';
 import { accepted, isLost, type Opened } from './session.js';
 
 /** Changes the answer's text on its way to the client: lists, to which this machine adds its own. */

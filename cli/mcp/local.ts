@@ -1,5 +1,6 @@
 import { BadArgument, readArguments } from '../../domain/mcp-arguments.js';
 import type { JsonText } from '../../lib/json/read.js';
+import { tryJson } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { Client } from '../client.js';
 import type { Context } from '../context.js';
@@ -7,7 +8,7 @@ import { CommandFailure } from '../failure.js';
 import { answerFailure, type Bridge, problemOf } from './bridge.js';
 import type { Flight } from './flight.js';
 import type { Shape } from './forward.js';
-import { errorText, type RequestMessage, resultText, rpc, tryJson } from './message.js';
+import { errorText, type RequestMessage, resultText, rpc } from './message.js';
 import { localPrompts, promptEntry, promptResult } from './prompts.js';
 import { askReason } from './question.js';
 import { type LocalTool, localTools } from './tools.js';

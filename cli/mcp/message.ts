@@ -1,4 +1,4 @@
-import { type JsonText, readJson } from '../../lib/json/read.js';
+import { type JsonText, tryJson } from '../../lib/json/read.js';
 
 /**
  * A message of the client. `text` is what was received and goes on unchanged (CL-I8). An id is JSON text as the server writes it, so `1` and `"1"`
@@ -30,15 +30,6 @@ export function readMessage(text: string): Message | null {
   if (method === null || (members.has('id') && id === null)) return { kind: 'other', text, ids: id === null ? [] : [id] };
   const params = members.get('params');
   return id === null ? { kind: 'notification', text, method, params } : { kind: 'request', text, id, method, params };
-}
-
-/** The message of the server, or null if it is no JSON. */
-export function tryJson(text: string): JsonText | null {
-  try {
-    return readJson(text);
-  } catch {
-    return null;
-  }
 }
 
 /** The id as JSON text; null if it is none. */

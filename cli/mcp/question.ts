@@ -1,8 +1,8 @@
 import { reasonQuestion } from '../../domain/mcp-texts.js';
+import { tryJson } from '../../lib/json/read.js';
 import { sleep } from '../../lib/sleep.js';
 import type { Bridge } from './bridge.js';
 import type { Flight } from './flight.js';
-import { tryJson } from './message.js';
 
 /** As long as the server waits (MC-31). */
 const waitMs = 300_000;

@@ -1,7 +1,8 @@
 import { cleanName } from '../../domain/client-name.js';
+import { tryJson } from '../../lib/json/read.js';
 import type { Client, Reply } from '../client.js';
 import { type CommandFailure, failure } from '../failure.js';
-import { type RequestMessage, tryJson } from './message.js';
+import type { RequestMessage } from './message.js';
 
 /** A session of the server, as headers of the calls in it. */
 export interface Opened {

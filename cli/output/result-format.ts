@@ -1,3 +1,4 @@
+import { csvField } from '../../lib/csv.js';
 import { compactJson, type JsonText } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { ResultView } from '../../lib/result-view.js';
@@ -53,7 +54,7 @@ function verticalOf(columns: readonly string[], rows: readonly JsonText[][]): st
 function csvOf(columns: readonly string[], rows: readonly JsonText[][], toTerminal: boolean): string {
   const clean = (line: string) => (toTerminal ? line.split('\n').map(visible).join('\n') : line);
   const lines = [
-    columns.map((name) => quoted(name, columns.length === 1)),
+    columns.map((name) => csvField(name, columns.length === 1)),
     ...rows.map((row) => row.map((value) => csvCell(value, row.length === 1))),
   ];
   return lines.map((line) => `${clean(line.join(','))}\r\n`).join('');
@@ -61,12 +62,7 @@ function csvOf(columns: readonly string[], rows: readonly JsonText[][], toTermin
 
 /** NULL is unquoted; the text "NULL" is quoted, which tells them apart. */
 function csvCell(value: JsonText, alone: boolean): string {
-  return value.kind === 'null' ? 'NULL' : quoted(cellText(value), alone);
-}
-
-/** Quotes an empty cell that is alone on its line, because readers skip blank lines. */
-function quoted(text: string, alone: boolean): string {
-  return /[",\r\n]/.test(text) || text === 'NULL' || (alone && text === '') ? `"${text.replaceAll('"', '""')}"` : text;
+  return value.kind === 'null' ? 'NULL' : csvField(cellText(value), alone);
 }
 
 function jsonOf(view: ResultView): string {

@@ -1,3 +1,4 @@
+import { csvField } from '../../lib/csv.js';
 import { compactJson, type JsonText } from '../../lib/json/read.js';
 import { arrayText, objectWriter } from '../../lib/json/write.js';
 
@@ -20,7 +21,7 @@ export function cellText(value: JsonText | undefined): string | null {
 /** RFC 4180. NULL is unquoted and the text "NULL" quoted, as `svc` writes them. */
 export function csvText({ columns, rows }: Grid, { neutralised }: CsvOptions): string {
   const alone = columns.length === 1;
-  const cell = (value: string) => csvCell(neutralised ? neutral(value) : value, alone);
+  const cell = (value: string) => csvField(neutralised ? neutral(value) : value, alone);
   const lines = [columns.map(cell), ...rows.map((row) => row.map((value) => orNull(cellText(value), cell)))];
   return lines.map((line) => `${line.join(',')}\r\n`).join('');
 }
@@ -31,11 +32,6 @@ const orNull = (text: string | null, cell: (text: string) => string) => (text ==
 const neutral = (text: string) => (isNumber.test(text) ? text : text.replace(/(^|[;\t\r\n])(?=[=+\-@\t\r])/g, "$1'"));
 
 const isNumber = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
-
-/** Quotes an empty cell that is alone on its line, because readers skip blank lines. */
-function csvCell(text: string, alone: boolean): string {
-  return /[",\r\n]/.test(text) || text === 'NULL' || (alone && text === '') ? `"${text.replaceAll('"', '""')}"` : text;
-}
 
 /** For a paste into a spreadsheet: a tab or the end of a line inside a cell would begin another. */
 export function tsvText({ columns, rows }: Grid): string {

@@ -1,3 +1,4 @@
+import { isRecord } from '../../lib/record.js';
 import { latestInstant } from '../instant.js';
 import { isGroupName, isReservedId, isUserId } from '../selectors.js';
 
@@ -58,8 +59,8 @@ export function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let value: unknown = claims;
   for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) return undefined;
-    value = (value as Claims)[name];
+    if (!isRecord(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
   }
   return value;
 }

@@ -1,3 +1,5 @@
+import { isRecord } from '../../lib/record.js';
+
 /** The header of a token, once it is known to be acceptable (IM-31). `jku`, `x5u` and embedded keys are never looked at. */
 export interface AcceptedHeader {
   alg: Algorithm;
@@ -9,8 +11,8 @@ export type Algorithm = (typeof algorithms)[number];
 
 /** `none` and HS* are not among the algorithms; a critical extension is one that we do not know. */
 export function acceptHeader(header: unknown): AcceptedHeader | null {
-  if (typeof header !== 'object' || header === null || Array.isArray(header)) return null;
-  const { alg, kid, crit } = header as Record<string, unknown>;
+  if (!isRecord(header)) return null;
+  const { alg, kid, crit } = header;
   const known = algorithms.find((name) => name === alg);
   if (known === undefined || crit !== undefined) return null;
   if (kid !== undefined && typeof kid !== 'string') return null;

@@ -22,6 +22,15 @@ export function readJson(text: string): JsonText {
   return new Span(text, start, valueEnd(text, start));
 }
 
+/** Null if it is no JSON. */
+export function tryJson(text: string): JsonText | null {
+  try {
+    return readJson(text);
+  } catch {
+    return null;
+  }
+}
+
 /** The same JSON text on one line: a raw CR or LF can only stand between tokens, where a blank means the same (CL-12). */
 export function onOneLine(text: string): string {
   return text.replace(/[\r\n]/g, ' ').trim();

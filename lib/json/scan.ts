@@ -1,3 +1,4 @@
+import { utf8 } from '../utf8.js';
 import { unitAt } from './string.js';
 
 /** A piece of bytes; `to` is the place after it. */
@@ -42,10 +43,9 @@ const backslash = 0x5c;
 const letterU = 0x75;
 /** Each bracket is closed by the character two further on. */
 const brace = 0x7b;
-const asBytes = (text: string) => new TextEncoder().encode(text);
 /** By first letter. */
-const words = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), asBytes(word)]));
-const escapable = new Set(asBytes('"\\/bfnrt'));
+const words = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), utf8(word)]));
+const escapable = new Set(utf8('"\\/bfnrt'));
 
 /** Whether the key that begins at `from` is that name, in any spelling. */
 function isKey(bytes: Uint8Array, from: number, name: string): boolean {

@@ -1,5 +1,6 @@
 import { compactVerify, type JWK } from 'jose';
 import { acceptHeader, chooseKey, type PublicKey } from '../../domain/oidc/header.js';
+import { isRecord } from '../../lib/record.js';
 import type { KeySet } from './key-set.js';
 
 export type SignatureFault = 'malformed' | 'algorithm' | 'key' | 'signature';
@@ -48,7 +49,7 @@ function publicPart(key: PublicKey): JWK {
 function parsed(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'base64url')));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,6 +1,5 @@
+import { words } from '../../lib/words.js';
 import type { BuiltIn } from '../postgres/built-ins.js';
-
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
 /**
  * MariaDB and MySQL functions that compute their result from their arguments alone, read the clock, or draw random numbers. A name that is missing is

@@ -1,4 +1,5 @@
 import type { UsedName, Uses } from '../../domain/statement.js';
+import { words } from '../../lib/words.js';
 import { distinctUses, noUses } from '../uses.js';
 import { readTable } from './ddl-parts.js';
 import type { MysqlForm } from './form.js';
@@ -68,7 +69,6 @@ function insertedTableEnd(statement: MysqlStatement, verbAt: number): number | n
   return table === null ? null : table.end - 1;
 }
 
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 /** Operators that can fail on a value. */
 const failing = words('+ - * / % ^ & | ~ ! DIV MOD REGEXP RLIKE');
 const beforeStar = words('SELECT DISTINCT ALL , . (');

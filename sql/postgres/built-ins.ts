@@ -1,7 +1,7 @@
+import { words } from '../../lib/words.js';
+
 /** What a built-in does: `computes` from its arguments (or reads the clock), also `looks` at something else; null = in neither list. */
 export type BuiltIn = 'computes' | 'looks' | null;
-
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
 /**
  * Functions of `pg_catalog` of which every overload computes its result from its arguments alone: no table, catalogue, file, other session or effect,
