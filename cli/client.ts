@@ -127,6 +127,9 @@ export function answerFailure(what: string, status: number, text: string): Comma
 
 const somethingElse = 'is this the gateway? Check [server] url in svc.toml, or SVC_SERVER_URL';
 
+/** Major and minor version (CL-11). */
+export const release = (text: string) => text.split('.', 2).join('.');
+
 function jsonOf(what: string, answer: ExchangeAnswer): JsonText {
   const body = tryJson(answer.text);
   if (!body)
@@ -164,8 +167,4 @@ function headersOf(call: Call, token: string): Record<string, string> {
     headers['content-length'] = String(Buffer.byteLength(call.body));
   }
   return headers;
-}
-
-function release(text: string): string {
-  return text.split('.', 2).join('.');
 }

@@ -48,7 +48,7 @@ export function isPublicKeyHex(text: string): boolean {
   return KEY_HEX.test(text);
 }
 
-function hexBytes(hex: string): Uint8Array {
+export function hexBytes(hex: string): Uint8Array {
   return Uint8Array.from(Buffer.from(hex, 'hex'));
 }
 

@@ -1,23 +1,23 @@
 import type { EvidenceTools, LogState } from '../domain/evidence/tools.js';
+import { utf8 } from '../lib/utf8.js';
 import { eventHash } from './audit-hash.js';
-import { keyIdOf, verifySignature } from './ed25519.js';
+import { hexBytes, keyIdOf, verifySignature } from './ed25519.js';
 import { sha256Hex } from './hash.js';
 import { leafHash } from './merkle.js';
 import { openCheckpoint, readCheckpoint } from './signed-note.js';
 import { isConsistent, rootByInclusion } from './tree-proof.js';
 
-const unhex = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'));
 const hashes = (proof: readonly string[]) => proof.map((base64) => Uint8Array.from(Buffer.from(base64, 'base64')));
-const sized = ({ size, root }: LogState) => ({ size, root: unhex(root) });
+const sized = ({ size, root }: LogState) => ({ size, root: hexBytes(root) });
 
 /** What verifies evidence documents. */
 export const evidenceTools: EvidenceTools = {
   sha256: sha256Hex,
   keyIdOf,
-  isSigned: (publicKey, text, signature) => verifySignature(publicKey, new TextEncoder().encode(text), signature),
+  isSigned: (publicKey, text, signature) => verifySignature(publicKey, utf8(text), signature),
   eventHash,
   rootByProof(hash, seq, size, proof) {
-    const root = rootByInclusion(seq - 1, size, leafHash(unhex(hash)), hashes(proof));
+    const root = rootByInclusion(seq - 1, size, leafHash(hexBytes(hash)), hashes(proof));
     return root === null ? null : Buffer.from(root).toString('hex');
   },
   openCheckpoint(note, publicKeyHex) {

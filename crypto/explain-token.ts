@@ -1,4 +1,4 @@
-import { readInstant, readTokenFields, type TokenFields, type TokenValue } from '../domain/execution-token.js';
+import { readInstant, readTokenFields, type TokenFields, type TokenValue, textField } from '../domain/execution-token.js';
 import { type ExplainKind, explainMembers, explainMessage } from '../domain/explain-token.js';
 import { utf8 } from '../lib/utf8.js';
 import { type SigningKey, verifySignature } from './ed25519.js';
@@ -46,23 +46,18 @@ export function explainTokenProblem(
 }
 
 function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>): string | null {
-  const publicKey = keys.get(text(fields, 'key_id'));
+  const publicKey = keys.get(textField(fields, 'key_id'));
   if (publicKey === undefined) return 'unknown key';
-  return verifySignature(publicKey, utf8(explainMessage(fields)), text(fields, 'signature')) ? null : 'signature invalid';
+  return verifySignature(publicKey, utf8(explainMessage(fields)), textField(fields, 'signature')) ? null : 'signature invalid';
 }
 
 function lifeProblem(fields: TokenFields, now: number): string | null {
-  const expiresAt = readInstant(text(fields, 'expires_at'));
+  const expiresAt = readInstant(textField(fields, 'expires_at'));
   if (expiresAt === null || expiresAt > now + LIFE_MS + CLOCK_TOLERANCE_MS) return 'invalid expires_at';
   return now > expiresAt + CLOCK_TOLERANCE_MS ? 'token expired' : null;
 }
 
 function mismatch(fields: TokenFields, expected: readonly [string, string][]): string | null {
-  const wrong = expected.find(([key, value]) => !equalText(text(fields, key), value));
+  const wrong = expected.find(([key, value]) => !equalText(textField(fields, key), value));
   return wrong === undefined ? null : `${wrong[0]} mismatch`;
-}
-
-function text(fields: TokenFields, key: string): string {
-  const value = fields.get(key);
-  return typeof value === 'string' ? value : '';
 }

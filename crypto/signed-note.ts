@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { utf8 } from '../lib/utf8.js';
-import { type SigningKey, verifySignature } from './ed25519.js';
+import { hexBytes, type SigningKey, verifySignature } from './ed25519.js';
 
 /** A text with signatures in the form of C2SP `signed-note`, as transparency logs share it (AU-81). */
 export interface NoteKey {
@@ -100,7 +100,7 @@ function checkpointText({ origin, size, root }: TreeCheckpoint): string {
 
 /** The first 4 bytes of the SHA-256 of name, newline, kind and public key. */
 function keyHash({ name, publicKeyHex }: NoteKey): Uint8Array {
-  const input = Buffer.concat([utf8(`${name}\n`), Uint8Array.of(ED25519), Uint8Array.from(Buffer.from(publicKeyHex, 'hex'))]);
+  const input = Buffer.concat([utf8(`${name}\n`), Uint8Array.of(ED25519), hexBytes(publicKeyHex)]);
   return new Uint8Array(hash('sha256', Uint8Array.from(input), 'buffer')).slice(0, 4);
 }
 

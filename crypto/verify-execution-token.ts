@@ -5,6 +5,7 @@ import {
   secondMessage,
   type TokenFields,
   type TokenValue,
+  textField,
 } from '../domain/execution-token.js';
 import { utf8 } from '../lib/utf8.js';
 import { verifySignature } from './ed25519.js';
@@ -44,26 +45,26 @@ export function verifyExecutionToken(tokenText: string, claim: ClaimTerms, verif
   if (forged !== null) return refused(forged);
   const why =
     lifeProblem(fields, verifier.now.getTime()) ?? mismatch(fields, claim, verifier.agentId) ?? contentProblem(fields, claim);
-  if (why !== null) return refused(why, text(fields, 'unresolved_fences').match(/\d+/g)?.map(Number) ?? []);
-  return { ok: true, expiresAt: readInstant(text(fields, 'expires_at')) ?? 0 };
+  if (why !== null) return refused(why, textField(fields, 'unresolved_fences').match(/\d+/g)?.map(Number) ?? []);
+  return { ok: true, expiresAt: readInstant(textField(fields, 'expires_at')) ?? 0 };
 }
 
 function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>): string | null {
   const first = fields.get('signature');
   const second = fields.get('claim_signature');
   if (fields.get('v') !== 2 || typeof first !== 'string' || typeof second !== 'string') return 'unsupported token version';
-  const publicKey = keys.get(text(fields, 'key_id'));
+  const publicKey = keys.get(textField(fields, 'key_id'));
   if (publicKey === undefined) return 'unknown key';
   if (![first, second].every((hex) => /^[0-9a-f]{128}$/.test(hex))) return 'invalid signature hex';
   const message = firstMessage({
-    requestId: text(fields, 'request_id'),
-    operation: text(fields, 'operation'),
-    environment: text(fields, 'environment'),
-    database: text(fields, 'database'),
-    detailHash: text(fields, 'detail_hash'),
-    expiresAt: text(fields, 'expires_at'),
-    requesterRole: text(fields, 'requester_role'),
-    requesterSubjectId: text(fields, 'requester_subject_id'),
+    requestId: textField(fields, 'request_id'),
+    operation: textField(fields, 'operation'),
+    environment: textField(fields, 'environment'),
+    database: textField(fields, 'database'),
+    detailHash: textField(fields, 'detail_hash'),
+    expiresAt: textField(fields, 'expires_at'),
+    requesterRole: textField(fields, 'requester_role'),
+    requesterSubjectId: textField(fields, 'requester_subject_id'),
   });
   const verifies =
     verifySignature(publicKey, utf8(message), first) && verifySignature(publicKey, utf8(secondMessage(fields)), second);
@@ -71,8 +72,8 @@ function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>
 }
 
 function lifeProblem(fields: TokenFields, now: number): string | null {
-  const issuedAt = readInstant(text(fields, 'issued_at'));
-  const expiresAt = readInstant(text(fields, 'expires_at'));
+  const issuedAt = readInstant(textField(fields, 'issued_at'));
+  const expiresAt = readInstant(textField(fields, 'expires_at'));
   if (issuedAt === null || expiresAt === null || expiresAt - issuedAt > LIFE_MS) return 'invalid expires_at';
   if (now > expiresAt + CLOCK_TOLERANCE_MS) return 'token expired';
   return issuedAt > now + CLOCK_TOLERANCE_MS ? 'token not yet valid' : null;
@@ -100,12 +101,7 @@ function isSame(signed: TokenValue | undefined, claimed: TokenValue | undefined)
 }
 
 function contentProblem(fields: TokenFields, claim: ClaimTerms): string | null {
-  if (!equalText(text(fields, 'detail_hash'), detailHash(claim.operation, claim.detail))) return 'detail_hash mismatch';
-  if (!equalText(text(fields, 'approval_digest'), approvalDigest(claim))) return 'approval_digest mismatch';
+  if (!equalText(textField(fields, 'detail_hash'), detailHash(claim.operation, claim.detail))) return 'detail_hash mismatch';
+  if (!equalText(textField(fields, 'approval_digest'), approvalDigest(claim))) return 'approval_digest mismatch';
   return null;
-}
-
-function text(fields: TokenFields, key: string): string {
-  const value = fields.get(key);
-  return typeof value === 'string' ? value : '';
 }

@@ -1,5 +1,6 @@
 import type { EffectiveRole } from '../domain/caller.js';
-import { type AuditQuery, exactValues, isUnrestricted } from './audit-filters.js';
+import { isUnrestricted } from '../domain/permissions.js';
+import { type AuditQuery, exactValues } from './audit-filters.js';
 import type { Queryable, Transaction } from './client.js';
 import type { Parameters } from './parameters.js';
 

@@ -1,5 +1,6 @@
 import { type AuditEvent, exactFilters } from '../domain/audit/event.js';
 import type { EffectiveRole } from '../domain/caller.js';
+import { isUnrestricted } from '../domain/permissions.js';
 import type { Parameters } from './parameters.js';
 
 export interface AuditFilters extends Partial<Record<keyof typeof exactFilters, string | undefined>> {
@@ -19,9 +20,6 @@ export function visible({ roles, filters }: AuditQuery, { add }: Parameters): st
   const inside = roles.map((role) => insideRole(role, add)).join(' or ') || 'false';
   return [...filterConditions(filters, add), `(${inside})`].join(' and ');
 }
-
-export const isUnrestricted = ({ databases, environments }: EffectiveRole) =>
-  databases.includes('*') && environments.includes('*');
 
 export const exactValues = (filters: AuditFilters): [column: keyof AuditEvent, value: string][] =>
   Object.entries(exactFilters).flatMap(([name, column]) => {

@@ -1,5 +1,6 @@
 import type { Caller, EffectiveRole } from '../domain/caller.js';
 import { callerTies, selectorTies } from '../domain/four-eyes.js';
+import { isUnrestricted } from '../domain/permissions.js';
 import { selectorsOf } from '../domain/selectors.js';
 import type { Parameters } from './parameters.js';
 import type { Branch } from './request-branch.js';
@@ -23,7 +24,7 @@ export function lasting(caller: User, p: Parameters): string[] {
   const roles = rolesWith(caller, 'own');
   const wide = rolesWith(caller, 'any');
   if (roles.length === 0) return ['false'];
-  if (wide.some(isUnlimited)) return ['true'];
+  if (wide.some(isUnrestricted)) return ['true'];
   const own = `r.requester = ${p.add(caller.id)} and ${covering(roles, p)}`;
   const reached = wide.length === 0 ? [] : [`${covering(wide, p)} and not (${own})`];
   const shared = `r.share_selectors <> '{}' and ${matches('r.share_selectors', caller, p)} and ${covering(roles, p)}`;
@@ -37,7 +38,7 @@ export function lasting(caller: User, p: Parameters): string[] {
  */
 export function moving(caller: User, status: string | undefined, p: Parameters): Branch[] {
   const roles = rolesWith(caller, 'own');
-  if (roles.length === 0 || rolesWith(caller, 'any').some(isUnlimited)) return [];
+  if (roles.length === 0 || rolesWith(caller, 'any').some(isUnrestricted)) return [];
   const seen = lasting(caller, p).map((condition) => `(${condition})`);
   const further = `${covering(roles, p)} and not (${seen.join(' or ')})`;
   const waits = `r.status = 'pending' and ${matches('r.step_selectors', caller, p)}`;
@@ -120,11 +121,9 @@ function rolesWith(caller: User, ownership: 'own' | 'any'): EffectiveRole[] {
   );
 }
 
-const isUnlimited = ({ databases, environments }: EffectiveRole) => databases.includes('*') && environments.includes('*');
-
 /** Whether a role covers the pair of the row. */
 function covering(roles: readonly EffectiveRole[], p: Parameters): string {
-  if (roles.some(isUnlimited)) return 'true';
+  if (roles.some(isUnrestricted)) return 'true';
   return `(${roles.map((role) => insideRole(role, p)).join(' or ')})`;
 }
 
@@ -138,7 +137,7 @@ function matches(column: string, caller: User, p: Parameters, asked: (selector: 
   const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)].filter(asked);
   const limited: string[] = [];
   for (const role of caller.roles.filter(({ name }) => asked(`role:${name}`))) {
-    if (isUnlimited(role)) anywhere.push(`role:${role.name}`);
+    if (isUnrestricted(role)) anywhere.push(`role:${role.name}`);
     else limited.push(`(${column} && ${p.add([`role:${role.name}`])}::text[] and ${insideRole(role, p)})`);
   }
   return `(${[`${column} && ${p.add(anywhere)}::text[]`, ...limited].join(' or ')})`;

@@ -25,6 +25,12 @@ export interface FirstFields {
 export type TokenValue = string | number | boolean | null;
 export type TokenFields = ReadonlyMap<string, TokenValue>;
 
+/** Empty where the token has no such text. */
+export function textField(fields: TokenFields, name: string): string {
+  const value = fields.get(name);
+  return typeof value === 'string' ? value : '';
+}
+
 /** The role that a token names for everything the requester's credential could activate (ET-06). Names are ASCII, so this sorts by bytes. */
 export function requesterRole(roles: readonly { name: string }[]): string {
   return roles.map(({ name }) => name).sort()[0] ?? 'unknown';

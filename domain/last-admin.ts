@@ -1,5 +1,5 @@
 import type { EffectiveRole } from './caller.js';
-import { resolveRoles } from './permissions.js';
+import { isUnrestricted, resolveRoles } from './permissions.js';
 
 interface Holder {
   roles: readonly string[];
@@ -17,5 +17,4 @@ export function hasAdmin(activeUsers: readonly Holder[], config: AuthConfig): bo
   );
 }
 
-const isAdminRole = ({ permissions, databases, environments }: EffectiveRole) =>
-  permissions.some(({ perm }) => perm === '*') && databases.includes('*') && environments.includes('*');
+const isAdminRole = (role: EffectiveRole) => isUnrestricted(role) && role.permissions.some(({ perm }) => perm === '*');

@@ -89,6 +89,9 @@ export function resolveRoles({ direct, groups, config, jwt }: RoleSources): Effe
   return [];
 }
 
+export const isUnrestricted = ({ databases, environments }: EffectiveRole): boolean =>
+  databases.includes('*') && environments.includes('*');
+
 export function findRole(name: string, custom: readonly EffectiveRole[]): EffectiveRole | undefined {
   return BUILTIN_ROLES.find((known) => known.name === name) ?? custom.find((known) => known.name === name);
 }

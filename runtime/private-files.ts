@@ -75,4 +75,4 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-const codeOf = (error: unknown) => (error as { code?: unknown }).code;
+export const codeOf = (error: unknown) => (error as { code?: unknown }).code;

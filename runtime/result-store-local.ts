@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, opendir, readFile, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { sha256Hex } from '../crypto/hash.js';
+import { codeOf } from './private-files.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
 
 const readBytes = 256 * 1024;
@@ -111,8 +112,6 @@ function safePath(rootDir: string, key: string): string {
   if (!path.startsWith(rootDir.endsWith(sep) ? rootDir : rootDir + sep)) throw new Error('result key outside the store');
   return path;
 }
-
-const codeOf = (error: unknown) => (error as { code?: unknown }).code;
 
 function ignoreMissing(error: unknown): null {
   if (codeOf(error) === 'ENOENT') return null;

@@ -16,3 +16,5 @@ export interface Form {
 export interface FormLimits extends ReservedNames {
   statementTimeoutSecs: number;
 }
+
+export const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });

@@ -2,7 +2,7 @@ import { eventHash } from '../../crypto/audit-hash.js';
 import type { SigningKey } from '../../crypto/ed25519.js';
 import { insertLoneEvent } from '../../db/audit.js';
 import { type ExportSpan, exportPages, readExportSpan } from '../../db/audit-export.js';
-import { type AuditFilters, isUnrestricted } from '../../db/audit-filters.js';
+import type { AuditFilters } from '../../db/audit-filters.js';
 import { outsideCall } from '../../db/call-limit.js';
 import type { Queryable } from '../../db/client.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
@@ -11,6 +11,7 @@ import { type ExportFormat, exportForms, type Manifest } from '../../domain/audi
 import { exportText } from '../../domain/audit/signed-texts.js';
 import type { EffectiveRole } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
+import { isUnrestricted } from '../../domain/permissions.js';
 import { areInTree } from '../../runtime/audit-tree.js';
 import type { Services } from '../context.js';
 import { type Reply, stream } from '../http/reply.js';

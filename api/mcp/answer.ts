@@ -1,13 +1,14 @@
 import { addEvent } from '../../db/mcp-calls.js';
 import { topic } from '../../db/notifications.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
+import { errorText, resultText } from '../../domain/json-rpc.js';
 import { isRecord } from '../../lib/record.js';
 import { errorBody } from '../../runtime/http-errors.js';
 import type { McpContext } from './context.js';
 import { elicitReason } from './elicit.js';
 import type { Flight } from './flight.js';
 import { perform } from './methods.js';
-import { errorText, RpcError, type RpcId, type RpcRequest, resultText, rpcErrorOf } from './rpc.js';
+import { RpcError, type RpcId, type RpcRequest, rpcErrorOf } from './rpc.js';
 
 /** What a call has besides the context: one without a session has neither progress nor questions (MC-12). */
 export type BareContext = Omit<McpContext, 'progress' | 'askReason'>;

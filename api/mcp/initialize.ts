@@ -1,6 +1,7 @@
+import { resultText } from '../../domain/json-rpc.js';
 import { Reply } from '../http/reply.js';
 import { type BareContext, failure } from './answer.js';
-import { RpcError, type RpcRequest, resultText } from './rpc.js';
+import { RpcError, type RpcRequest } from './rpc.js';
 import { openSession } from './session.js';
 
 const instructions = 'Databases are reached through change requests. Writes may need approval; use svc_wait_request.';

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { isRecord } from '../../lib/record.js';
 import { ask } from './ask.js';
 import type { McpContext } from './context.js';
-import { isHidden, shownRequest } from './resources.js';
+import { isHidden } from './resources.js';
 import { badParams } from './rpc.js';
+import { show } from './tools/follow.js';
 import { schemaOf } from './tools/inspect-schema.js';
 import { databaseOf, given } from './tools/tool.js';
 
@@ -22,7 +23,7 @@ const database = { name: 'database', description: 'default: the first database y
 
 const requestData: Prompt['data'] = async (context, { request_id: id = '' }) => ({
   uri: `svc://requests/${id}`,
-  content: await shownRequest(context, id),
+  content: await show(context, id),
 });
 
 const prompts: readonly Prompt[] = [

@@ -3,11 +3,11 @@ import { GatewayError } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { isUuid } from '../../lib/uuid.js';
 import { listed } from '../requests/schemas.js';
-import { shown } from '../requests/shown-schema.js';
 import { readResultStart, startSchema } from '../results/start.js';
 import { ask } from './ask.js';
 import type { McpContext } from './context.js';
 import { badParams, RpcError } from './rpc.js';
+import { show } from './tools/follow.js';
 import { schemaOf } from './tools/inspect-schema.js';
 import { pendingRequests } from './tools/list-pending.js';
 import { appliedVersions } from './tools/migrate-status.js';
@@ -80,14 +80,12 @@ async function fromTemplate(context: McpContext, uri: string): Promise<unknown> 
   const [kind, first = '', second, ...more] = uri.startsWith('svc://') ? uri.slice('svc://'.length).split('/') : [];
   const parts = second === undefined ? [first] : [first, second];
   if (more.length > 0 || !parts.every((one) => part.test(one))) throw unknown();
-  if (kind === 'requests' && second === undefined) return shownRequest(context, first);
+  if (kind === 'requests' && second === undefined) return show(context, first);
   if (kind === 'schema') return schemaOf(context, first, second === undefined ? {} : { table: second });
   throw unknown();
 }
 
 const unknown = () => new RpcError('notVisible', 'no such resource', { code: 'route.not_found', hint: 'see resources/list' });
-
-export const shownRequest = (context: McpContext, id: string) => ask(context, 'showRequest', { params: { id } }, shown);
 
 const events = z.object({
   events: z.array(

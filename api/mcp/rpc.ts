@@ -1,15 +1,6 @@
 import type { ErrorCode, GatewayError } from '../../domain/errors.js';
+import { rpcCodes } from '../../domain/json-rpc.js';
 import { isRecord } from '../../lib/record.js';
-
-/** Codes of JSON-RPC errors (MC-5). */
-export const rpcCodes = {
-  parse: -32700,
-  invalidRequest: -32600,
-  unknownMethod: -32601,
-  badParams: -32602,
-  notVisible: -32002,
-  internal: -32603,
-} as const;
 
 /** The id of a JSON-RPC request as JSON text, so that `1` and `"1"` differ. */
 export type RpcId = string;
@@ -88,16 +79,4 @@ export class Unanswered extends Error {
     this.error = error;
     this.id = id;
   }
-}
-
-export const resultText = (id: RpcId, result: object): string =>
-  `{"jsonrpc":"2.0","id":${id},"result":${JSON.stringify(result)}}`;
-
-/** `id` is left out if it could not be read. */
-export function errorText(
-  id: RpcId | null,
-  { rpcCode, message, code, hint }: Pick<RpcError, 'rpcCode' | 'message' | 'code' | 'hint'>,
-): string {
-  const error = JSON.stringify({ code: rpcCode, message, data: { code, hint } });
-  return id === null ? `{"jsonrpc":"2.0","error":${error}}` : `{"jsonrpc":"2.0","id":${id},"error":${error}}`;
 }

@@ -5,7 +5,8 @@ import { findGeneration } from '../../db/generations.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import type { Shown } from '../../db/shown-request.js';
 import { listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
-import { auditEventKeys, type SealedEvent } from '../../domain/audit/event.js';
+import type { SealedEvent } from '../../domain/audit/event.js';
+import { plainEvent } from '../../domain/audit/export-format.js';
 import type { Caller } from '../../domain/caller.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { refusal } from '../../domain/errors.js';
@@ -39,7 +40,7 @@ export async function evidenceBody(
     database,
     events.map(({ seq }) => inclusionRuns(seq - 1, tree.size)),
   );
-  const proven = events.map((event, at) => `\n${JSON.stringify({ event: eventOf(event), proof: proofs[at] })}`);
+  const proven = events.map((event, at) => `\n${JSON.stringify({ event: plainEvent(event), proof: proofs[at] })}`);
   const attempts = await listEvidenceAttempts(database, request.id);
   const stated = {
     format: evidenceFormat,
@@ -70,8 +71,6 @@ const decisionOf = ({ step, userId, action, selector, comment, at }: Decision) =
   comment,
   at: iso(at),
 });
-
-const eventOf = (event: SealedEvent) => Object.fromEntries(auditEventKeys.map((key) => [key, event[key]]));
 
 /** The policy copy that the request was judged by, and the execution policy of the generation that it was made under. */
 async function policyOf({ database }: Services, request: StoredRequest) {

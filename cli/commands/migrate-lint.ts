@@ -1,9 +1,9 @@
 import { chosenMigrations, type Direction } from '../../domain/migration/bundle.js';
 import { isVersion } from '../../domain/migration/version.js';
+import { countOf } from '../../lib/counts.js';
 import { databaseName, environmentName, migrationsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { countOf } from '../migrations/confirm-text.js';
 import { readMigrations } from '../migrations/directory.js';
 import { type LintFinding, lintDirection } from '../migrations/lint.js';
 import { githubText, lintText, sarifText } from '../output/lint-format.js';

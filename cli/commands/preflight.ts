@@ -3,7 +3,7 @@ import { visible } from '../../lib/visible.js';
 import { databaseName, environmentName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { findingLines, findingsOf, whyBlocked } from '../output/findings.js';
+import { findingLines, findingsOf, textOf, whyBlocked } from '../output/findings.js';
 import type { Answer } from '../output/output.js';
 import { approvalLines, verdictLines } from '../output/preflight-parts.js';
 import { planLines, unknownName } from '../output/query-plan.js';
@@ -65,5 +65,3 @@ function hintLines(answer: JsonText): string[] {
     .filter((hint) => !messages.has(hint))
     .map(visible);
 }
-
-const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

@@ -1,3 +1,4 @@
+import { countOf } from '../../lib/counts.js';
 import { type Check, type CheckStatus, summaryOf } from '../../lib/doctor-checks.js';
 import { visible } from '../../lib/visible.js';
 import { CommandFailure } from '../failure.js';
@@ -10,7 +11,7 @@ export function report(checks: readonly Check[], style: Style): Answer {
   const data = JSON.stringify({ checks, summary });
   const human = () => `${checks.map((check) => lines(check, style)).join('')}\n${totals(summary)}\n`;
   if (summary.failed === 0) return { data, human };
-  throw new CommandFailure('doctor_issues_found', `doctor: ${counted(summary.failed, 'check')} failed`, { data, human, exit: 2 });
+  throw new CommandFailure('doctor_issues_found', `doctor: ${countOf(summary.failed, 'check')} failed`, { data, human, exit: 2 });
 }
 
 const words = { pass: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const satisfies Record<CheckStatus, string>;
@@ -25,7 +26,5 @@ function lines({ id, status, message, hint }: Check, style: Style): string {
 }
 
 function totals({ passed, warnings, failed, skipped }: ReturnType<typeof summaryOf>): string {
-  return `${passed} passed, ${counted(warnings, 'warning')}, ${failed} failed, ${skipped} skipped`;
+  return `${passed} passed, ${countOf(warnings, 'warning')}, ${failed} failed, ${skipped} skipped`;
 }
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;

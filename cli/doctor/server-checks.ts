@@ -2,6 +2,7 @@ import { isLowerVersion } from '../../domain/semver.js';
 import { type Finding, failed, type PlannedCheck, passed, skipped, warned } from '../../lib/doctor-checks.js';
 import { tryJson } from '../../lib/json/read.js';
 import { networkHints } from '../../lib/network-faults.js';
+import { release } from '../client.js';
 import { readAuthority, serverPlace } from '../config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from '../exchange.js';
 import { proxyFor } from '../proxy.js';
@@ -136,9 +137,6 @@ function versionInfo({ health }: Place): Finding {
   const hint = isLowerVersion(server, version) ? 'upgrade the server, or use the svc of its release' : 'upgrade svc';
   return warned(`the server is version ${server}, svc is version ${version}`, { hint, details });
 }
-
-/** Major and minor version (CL-11). */
-const release = (text: string) => text.split('.', 2).join('.');
 
 /** Above this an agent takes no jobs (AP-83); here the clock decides when a login has ended. */
 const toleratedMs = 30_000;

@@ -1,7 +1,7 @@
+import { errorText, rpcCodes } from '../../domain/json-rpc.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
 import type { Flight } from './flight.js';
-import { errorText, rpc } from './message.js';
 import type { Session } from './session.js';
 import type { Writer } from './writer.js';
 
@@ -26,7 +26,7 @@ export async function answerFailure(bridge: Bridge, flight: Flight, error: unkno
   const problem = problemOf(error);
   if (flight.isCancelled || bridge.signal.aborted) return;
   bridge.note(`a call was not forwarded: ${problem.code}`);
-  await bridge.writer.send(errorText(flight.id, { rpcCode: rpc.internal, ...problem }));
+  await bridge.writer.send(errorText(flight.id, { rpcCode: rpcCodes.internal, ...problem }));
 }
 
 /** The server's words, or ours; of a fault of this program only that there was one. */

@@ -1,3 +1,4 @@
+import { errorText, resultText, rpcCodes } from '../../domain/json-rpc.js';
 import { BadArgument, readArguments } from '../../domain/mcp-arguments.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { tryJson } from '../../lib/json/read.js';
@@ -8,7 +9,7 @@ import { CommandFailure } from '../failure.js';
 import { answerFailure, type Bridge, problemOf } from './bridge.js';
 import type { Flight } from './flight.js';
 import type { Shape } from './forward.js';
-import { errorText, type RequestMessage, resultText, rpc } from './message.js';
+import type { RequestMessage } from './message.js';
 import { localPrompts, promptEntry, promptResult } from './prompts.js';
 import { askReason } from './question.js';
 import { type LocalTool, localTools } from './tools.js';
@@ -26,10 +27,10 @@ export function localWork(bridge: Bridge, message: RequestMessage, flight: Fligh
         tool !== undefined
           ? await callTool(bridge, flight, tool, args)
           : await promptResult(contextOf(bridge, flight, name ?? '', {}), prompt!, args);
-      if (!flight.isCancelled) await bridge.writer.send(resultText(flight.id, JSON.stringify(result)));
+      if (!flight.isCancelled) await bridge.writer.send(resultText(flight.id, result));
     } catch (error) {
       if (!(error instanceof BadArgument)) return answerFailure(bridge, flight, error);
-      const problem = { rpcCode: rpc.badParams, message: error.message, code: 'validation.failed', hint: error.place };
+      const problem = { rpcCode: rpcCodes.badParams, message: error.message, code: 'validation.failed', hint: error.place };
       if (!flight.isCancelled) await bridge.writer.send(errorText(flight.id, problem));
     }
   };

@@ -40,21 +40,3 @@ export function idOf(id: JsonText | undefined): string | null {
 }
 
 const requestId = (item: JsonText): string | null => (item.get('method') === undefined ? null : idOf(item.get('id')));
-
-/** Codes of JSON-RPC (MC-5). */
-export const rpc = { parse: -32700, badParams: -32602, internal: -32603 } as const;
-
-interface RpcProblem {
-  rpcCode: number;
-  message: string;
-  code: string;
-  hint: string | null;
-}
-
-/** `id` is left out where it could not be read. */
-export function errorText(id: string | null, { rpcCode, message, code, hint }: RpcProblem): string {
-  const error = JSON.stringify({ code: rpcCode, message, data: { code, hint } });
-  return id === null ? `{"jsonrpc":"2.0","error":${error}}` : `{"jsonrpc":"2.0","id":${id},"error":${error}}`;
-}
-
-export const resultText = (id: string, result: string): string => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;

@@ -1,3 +1,4 @@
+import { errorText, rpcCodes } from '../../domain/json-rpc.js';
 import { within } from '../../lib/deadline.js';
 import { CommandFailure, failure } from '../failure.js';
 import { answerFailure, type Bridge, problemOf, withdrawQuestions } from './bridge.js';
@@ -5,7 +6,7 @@ import { createFlight, type Flight } from './flight.js';
 import { forward } from './forward.js';
 import { type Line, readLines } from './lines.js';
 import { localWork, shapeOf } from './local.js';
-import { errorText, idOf, type Message, type RequestMessage, readMessage, rpc } from './message.js';
+import { idOf, type Message, type RequestMessage, readMessage } from './message.js';
 import { accepted, isLost, type Opened } from './session.js';
 
 /** More than the server takes of one session at a time (MC-20), and few enough to keep what they are answered. */
@@ -18,7 +19,7 @@ export async function serve(bridge: Bridge): Promise<void> {
   const running = new Set<Promise<void>>();
   for await (const line of readLines(bridge.context.terminal.stdin, bridge.signal)) {
     const message = messageOf(line);
-    if (message instanceof Error) await refuse(bridge, null, rpc.parse, message.message);
+    if (message instanceof Error) await refuse(bridge, null, rpcCodes.parse, message.message);
     else if (message.kind === 'notification') await notify(bridge, message);
     else if (message.kind === 'response') await takeAnswer(bridge, message);
     else if (message.kind === 'request' && message.method === 'initialize') await initialize(bridge, message);
@@ -66,7 +67,7 @@ async function start(
 }
 
 async function busy({ writer }: Bridge, ids: readonly string[], code: string, message: string): Promise<void> {
-  for (const id of ids) await writer.send(errorText(id, { rpcCode: rpc.internal, message, code, hint: null }));
+  for (const id of ids) await writer.send(errorText(id, { rpcCode: rpcCodes.internal, message, code, hint: null }));
 }
 
 async function oneRequest(bridge: Bridge, message: RequestMessage, flight: Flight): Promise<void> {
@@ -99,7 +100,7 @@ async function passOn(bridge: Bridge, { text, ids }: Extract<Message, { kind: 'o
     if (bridge.signal.aborted) return;
     forget(bridge, opened, error);
     for (const id of ids.length === 0 ? [null] : ids)
-      await bridge.writer.send(errorText(id, { rpcCode: rpc.internal, ...problemOf(error) }));
+      await bridge.writer.send(errorText(id, { rpcCode: rpcCodes.internal, ...problemOf(error) }));
   }
 }
 

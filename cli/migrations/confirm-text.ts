@@ -1,4 +1,5 @@
 import type { Direction } from '../../domain/migration/bundle.js';
+import { countOf } from '../../lib/counts.js';
 import { visible } from '../../lib/visible.js';
 import { type Applied, foldedText } from '../output/applied.js';
 import type { Style } from '../output/style.js';
@@ -38,11 +39,6 @@ export function describePlan({ direction, target, migrations: all, oneWay, maxCo
     ...(oneWay.length === 0 ? [] : [`Without a down part: ${oneWayNames(oneWay)}`]),
     direction === 'up' ? upRule(maxCount) : downRule(maxCount ?? 1),
   ].join('\n');
-}
-
-/** `1 migration`, `3 migrations`. */
-export function countOf(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
 /** More than a screen would hide the question; the newest matter most. */

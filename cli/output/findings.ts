@@ -26,4 +26,4 @@ export function whyBlocked(answer: JsonText): string {
 
 export const findingsOf = (answer: JsonText) => answer.get('review')?.get('findings')?.items() ?? [];
 
-const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';
+export const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

@@ -1,3 +1,4 @@
+import { countOf } from '../../lib/counts.js';
 import { type JsonText, readJson } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
 import { type Applied, foldedText } from './applied.js';
@@ -68,7 +69,7 @@ const repairLine = (repair: JsonText) => `${textOf(repair, 'action').replaceAll(
 function ruleLine(bundle: JsonText): string {
   const cap = digits(bundle.get('max_count'));
   const files = migrationsOf(bundle).length;
-  const sent = `${files} file${files === 1 ? '' : 's'}`;
+  const sent = countOf(files, 'file');
   if (textOf(bundle, 'direction') === 'down') return `reverts the ${cap ?? '1'} latest applied of ${sent}`;
   return `applies the pending ones of ${sent}${cap === undefined ? '' : `, at most ${cap}`}`;
 }

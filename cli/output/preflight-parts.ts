@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
-import { findingLines } from './findings.js';
+import { findingLines, textOf } from './findings.js';
 import { digits } from './numbers.js';
 import { changedRows } from './query-plan.js';
 import { riskText } from './risk.js';
@@ -69,5 +69,3 @@ function classOf(answer: JsonText): string {
   if (says('ddl')) return 'changes the schema';
   return says('requires_ddl_permission') ? 'changes rows and the schema' : 'changes rows';
 }
-
-const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

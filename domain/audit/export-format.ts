@@ -19,7 +19,7 @@ export const exportForms = {
   ndjson: {
     contentType: 'application/x-ndjson',
     header: '',
-    line: (event: AuditEvent) => `${jsonLine(pick(event))}\n`,
+    line: (event: AuditEvent) => `${jsonLine(plainEvent(event))}\n`,
     manifest: (manifest: Manifest) => `${jsonLine({ manifest })}\n`,
   },
   csv: {
@@ -30,7 +30,8 @@ export const exportForms = {
   },
 } as const;
 
-const pick = (event: AuditEvent) => Object.fromEntries(auditEventKeys.map((key) => [key, event[key]]));
+/** An event without what its row has besides. */
+export const plainEvent = (event: AuditEvent) => Object.fromEntries(auditEventKeys.map((key) => [key, event[key]]));
 
 /** Some readers take these three for the end of a line too. */
 const otherLineEnds = /[\u0085\u2028\u2029]/g;

@@ -7,6 +7,7 @@ import {
   secondMessage,
   type TokenFields,
   type TokenValue,
+  textField,
 } from '../execution-token.js';
 import type { Attempt, Evidence, EvidenceKey } from './document.js';
 import { type Fault, fault } from './fault.js';
@@ -55,25 +56,25 @@ export function tokenFault(evidence: Evidence, tools: EvidenceTools): Fault | nu
 
 function isSigned(fields: TokenFields, { public_key: key }: EvidenceKey, tools: EvidenceTools): boolean {
   const first = firstMessage({
-    requestId: textOf(fields, 'request_id'),
-    operation: textOf(fields, 'operation'),
-    environment: textOf(fields, 'environment'),
-    database: textOf(fields, 'database'),
-    detailHash: textOf(fields, 'detail_hash'),
-    expiresAt: textOf(fields, 'expires_at'),
-    requesterRole: textOf(fields, 'requester_role'),
-    requesterSubjectId: textOf(fields, 'requester_subject_id'),
+    requestId: textField(fields, 'request_id'),
+    operation: textField(fields, 'operation'),
+    environment: textField(fields, 'environment'),
+    database: textField(fields, 'database'),
+    detailHash: textField(fields, 'detail_hash'),
+    expiresAt: textField(fields, 'expires_at'),
+    requesterRole: textField(fields, 'requester_role'),
+    requesterSubjectId: textField(fields, 'requester_subject_id'),
   });
   return (
-    tools.isSigned(key, first, textOf(fields, 'signature')) &&
-    tools.isSigned(key, secondMessage(fields), textOf(fields, 'claim_signature'))
+    tools.isSigned(key, first, textField(fields, 'signature')) &&
+    tools.isSigned(key, secondMessage(fields), textField(fields, 'claim_signature'))
   );
 }
 
 /** A key signs from its creation until its overlap ends, both by the clock of the database, which each statement reads anew. */
 function isInSpan(fields: TokenFields, { created_at: from, not_after: until }: EvidenceKey): boolean {
-  const issued = readInstant(textOf(fields, 'issued_at'));
-  const expires = readInstant(textOf(fields, 'expires_at'));
+  const issued = readInstant(textField(fields, 'issued_at'));
+  const expires = readInstant(textField(fields, 'expires_at'));
   const [first, last] = [readInstant(from), until === null ? null : readInstant(until)];
   if (issued === null || expires === null || first === null || (until !== null && last === null)) return false;
   return expires === issued + lifeMs && issued >= first - toleranceMs && (last === null || issued <= last + toleranceMs);
@@ -108,9 +109,9 @@ function detailHash(
 
 /** The attempts that the token calls unresolved are earlier ones that were lost. */
 function unresolvedFault({ attempts, events }: Evidence, attempt: Attempt, fields: TokenFields): string | null {
-  const fences = textOf(fields, 'unresolved_fences');
+  const fences = textField(fields, 'unresolved_fences');
   const named = fences === '' ? [] : fences.split(',').map(Number);
-  const pairs = textOf(fields, 'unresolved_executions');
+  const pairs = textField(fields, 'unresolved_executions');
   const start = events.findIndex(
     ({ event }) => event.event_type === 'execution.started' && event.resource_id === attempt.execution_id,
   );
@@ -124,9 +125,4 @@ function unresolvedFault({ attempts, events }: Evidence, attempt: Attempt, field
       return `attempt ${fence} is another execution`;
   }
   return null;
-}
-
-function textOf(fields: TokenFields, name: string): string {
-  const value = fields.get(name);
-  return typeof value === 'string' ? value : '';
 }

@@ -1,6 +1,7 @@
 import { formatProblem, type Lookup, loadConfigForUse } from '../../config/index.js';
 import type { ConfigProblem } from '../../config/types.js';
 import { GatewayError } from '../../domain/errors.js';
+import { countOf } from '../../lib/counts.js';
 import { ConfigError, StartError } from '../start-error.js';
 import { type Changes, checkOnline } from './online-check.js';
 import { type Say, standardStreams } from './say.js';
@@ -65,7 +66,7 @@ function tell({ ok, errors, warnings, changes }: Report, file: string, { out }: 
   for (const error of errors) out(formatProblem(error));
   for (const warning of warnings) out(`warning: ${formatProblem(warning)}`);
   if (changes !== null) describe(changes).forEach(out);
-  out(ok ? `${file}: valid` : `${file}: ${count(errors.length, 'error')}, ${count(warnings.length, 'warning')}`);
+  out(ok ? `${file}: valid` : `${file}: ${countOf(errors.length, 'error')}, ${countOf(warnings.length, 'warning')}`);
 }
 
 function describe({ in_force, next, sections, removed_groups }: Changes): string[] {
@@ -73,8 +74,6 @@ function describe({ in_force, next, sections, removed_groups }: Changes): string
   const from = in_force === null ? 'no generation is in force' : `generation ${in_force} is in force`;
   return [
     `${from}; this file makes generation ${next}: ${sections.join(', ')}`,
-    ...removed_groups.map(({ group, members }) => `group ${group} is removed: ${count(members, 'member')} will lose it`),
+    ...removed_groups.map(({ group, members }) => `group ${group} is removed: ${countOf(members, 'member')} will lose it`),
   ];
 }
-
-const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;

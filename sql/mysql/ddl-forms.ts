@@ -1,4 +1,5 @@
 import type { Form } from '../form.js';
+import { ddl } from '../form.js';
 import { migration, type Reason, refuseFor } from '../reasons.js';
 import type { Refused } from '../verdict.js';
 import { clausesOf } from './ddl-parts.js';
@@ -105,8 +106,6 @@ function refuseObject(verb: string, statement: MysqlStatement, at: number): Refu
   if (object !== undefined) return refuseFor(reasonByObject[object] ?? 'not understood', `${verb} ${object}`);
   return refuseFor('not understood', `${verb} ${words[0] ?? ''}`.trim(), migration);
 }
-
-const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });
 
 const temporary = new Set(['TEMPORARY']);
 const indexKinds = new Set(['UNIQUE', 'FULLTEXT', 'SPATIAL']);

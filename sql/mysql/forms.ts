@@ -1,4 +1,5 @@
 import type { Form, FormLimits } from '../form.js';
+import { ddl } from '../form.js';
 import { type Reason, refuseFor } from '../reasons.js';
 import { notUnderstood, type Refused } from '../verdict.js';
 import { alter, analyzeTable, create, drop, isTableNext, rename } from './ddl-forms.js';
@@ -52,7 +53,6 @@ const opening = new Set(['(']);
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const dmlVerbs = new Set(['INSERT', 'REPLACE', 'UPDATE', 'DELETE']);
 const describing = new Set(['EXPLAIN', 'DESCRIBE', 'DESC']);
-const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });
 
 const rows: Readonly<Record<string, Form | Reason | Rule>> = {
   SHOW: show,

@@ -2,7 +2,7 @@ import type { ReviewRule } from '../../domain/policies.js';
 import type { StatementFacts, TableName } from '../../domain/statement.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 import { addsQuietly, isSerial } from './added-column.js';
-import { tableOf, tableOfParts } from './walk-names.js';
+import { lastParts, tableOf } from './walk-names.js';
 
 /** Adds what a top-level statement itself defines, alters or drops. */
 export function addDefinition(facts: StatementFacts, tag: string, body: TreeNode): void {
@@ -43,9 +43,8 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
   AlterObjectSchemaStmt: (facts, body) => alterOther(facts, body.relation, textOf(body.objectType)),
   CommentStmt: (facts, { objtype, object }) => {
     const parts = listOf(nodeOf(nodeOf(object).List).items);
-    if (objtype === 'OBJECT_TABLE') facts.changed.push(tableOfParts(parts));
-    else if (objtype === 'OBJECT_COLUMN' || objtype === 'OBJECT_TABCONSTRAINT')
-      facts.changed.push(tableOfParts(parts.slice(0, -1)));
+    if (objtype === 'OBJECT_TABLE') facts.changed.push(lastParts(parts));
+    else if (objtype === 'OBJECT_COLUMN' || objtype === 'OBJECT_TABCONSTRAINT') facts.changed.push(lastParts(parts.slice(0, -1)));
   },
   ReindexStmt: (facts, body) => {
     if (body.kind === 'REINDEX_OBJECT_TABLE') facts.changed.push(...tablesOf(body.relation));
@@ -69,7 +68,7 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
     const hit = Object.hasOwn(dropHits, object) ? dropHits[object] : undefined;
     if (hit !== undefined) facts.hits.push(hit);
     if (object === 'OBJECT_TABLE')
-      facts.changed.push(...listOf(body.objects).map((each) => tableOfParts(listOf(nodeOf(nodeOf(each).List).items))));
+      facts.changed.push(...listOf(body.objects).map((each) => lastParts(listOf(nodeOf(nodeOf(each).List).items))));
     facts.bypassable = true;
   },
   TruncateStmt: (facts, body) => {

@@ -1,4 +1,5 @@
 import type { Form } from '../form.js';
+import { ddl } from '../form.js';
 import { type Reason, refuseFor, refuseObject } from '../reasons.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import type { Refused } from '../verdict.js';
@@ -79,8 +80,6 @@ export function transactionControl(body: TreeNode): Refused {
 export function define(body: TreeNode): Refused {
   return refuseObject('CREATE', textOf(body.kind));
 }
-
-const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });
 
 /** Constraints are renamed on tables only; the relation of a column may also be a view or a type. */
 const tableOf = (object: string, body: TreeNode): string =>

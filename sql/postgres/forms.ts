@@ -1,4 +1,5 @@
 import type { Form, FormLimits } from '../form.js';
+import { ddl } from '../form.js';
 import { type Reason, refuseFor, wordsOfTag } from '../reasons.js';
 import type { TreeNode } from '../tree.js';
 import type { Refused } from '../verdict.js';
@@ -28,7 +29,6 @@ export function formOf(tag: string, body: TreeNode, limits: FormLimits): Form | 
 
 const dml = (type: string): Form => ({ class: 'write', kind: 'dml', type, inside: 'runs' });
 const utility: Form = { class: 'write', kind: 'utility', type: 'DML', inside: 'runs' };
-const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });
 const destructive = (type: string): Form => ({ ...ddl(type), destructive: true });
 
 const forms: Readonly<Record<string, Form | Reason | Rule>> = {

@@ -1,7 +1,8 @@
-import type { UsedName, Uses } from '../../domain/statement.js';
-import { forEachNode, listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+import type { Uses } from '../../domain/statement.js';
+import { forEachNode, listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
 import { distinctUses, noUses } from '../uses.js';
 import { columnsOf } from './columns.js';
+import { lastParts } from './walk-names.js';
 
 /** The functions, operators and types of one PostgreSQL statement, whatever field holds them (SQ-5). */
 export function usesOf(tag: string, body: TreeNode): Uses {
@@ -18,10 +19,10 @@ export function usesOf(tag: string, body: TreeNode): Uses {
 }
 
 function note(uses: Uses, field: string, node: TreeNode): void {
-  if (Array.isArray(node.funcname)) uses.functions.push(nameOf(node.funcname));
+  if (Array.isArray(node.funcname)) uses.functions.push(lastParts(node.funcname));
   if (Array.isArray(node.names) && node.typemod !== undefined) addType(uses, node);
-  if (Array.isArray(node.useOp)) uses.operators.push(nameOf(node.useOp));
-  if (Array.isArray(node.operName)) uses.operators.push(nameOf(node.operName));
+  if (Array.isArray(node.useOp)) uses.operators.push(lastParts(node.useOp));
+  if (Array.isArray(node.operName)) uses.operators.push(lastParts(node.operName));
   const add = Object.hasOwn(notes, field) ? notes[field] : undefined;
   add?.(uses, node);
 }
@@ -30,7 +31,7 @@ const notes: Readonly<Record<string, (uses: Uses, node: TreeNode) => void>> = {
   A_Expr: (uses, { kind, name }) => {
     const implied = textOf(kind).startsWith('AEXPR_BETWEEN') || textOf(kind).startsWith('AEXPR_NOT_BETWEEN');
     if (implied) addOperators(uses, '<', '<=', '>', '>=');
-    else uses.operators.push(nameOf(listOf(name)));
+    else uses.operators.push(lastParts(listOf(name)));
   },
   // `x IN (SELECT …)` names no operator.
   SubLink: (uses, { testexpr, operName }) => {
@@ -54,7 +55,7 @@ const notes: Readonly<Record<string, (uses: Uses, node: TreeNode) => void>> = {
     if (name !== '') uses.fields.push(name);
   },
   RangeTableSample: (uses, { method }) => {
-    uses.functions.push(nameOf(listOf(method)));
+    uses.functions.push(lastParts(listOf(method)));
   },
   SQLValueFunction: (uses, { op }) => {
     const name = textOf(op)
@@ -79,7 +80,7 @@ const valueFunctions: Readonly<Record<string, string>> = {
 
 /** `int[]` is an array of `int4`, and both count; `t.c%TYPE` may be any type. */
 function addType(uses: Uses, node: TreeNode): void {
-  const type = nameOf(listOf(node.names));
+  const type = lastParts(listOf(node.names));
   uses.types.push(node.pct_type === true ? { schema: type.schema ?? '', name: `${type.name}%type` } : type);
   if (listOf(node.arrayBounds).length > 0) uses.types.push({ ...type, name: `${type.name}[]` });
 }
@@ -88,10 +89,4 @@ const addXml = (uses: Uses) => void uses.types.push({ schema: 'pg_catalog', name
 
 function addOperators(uses: Uses, ...names: readonly string[]): void {
   for (const name of names) uses.operators.push({ schema: null, name });
-}
-
-/** The last two parts of a dotted name; a database before them can only be the connection's own. */
-function nameOf(parts: readonly Tree[]): UsedName {
-  const names = parts.map((part) => textOf(nodeOf(nodeOf(part).String).sval));
-  return { schema: names.at(-2) ?? null, name: names.at(-1) ?? '' };
 }

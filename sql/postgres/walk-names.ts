@@ -59,8 +59,8 @@ export function tableOf(node: Tree | undefined): TableName | null {
   return relname === undefined ? null : { schema: textOf(schemaname) || null, name: textOf(relname) };
 }
 
-/** The table of a list of name parts, as in DROP and COMMENT. */
-export function tableOfParts(parts: readonly Tree[]): TableName {
+/** The last two parts of a dotted name, as in DROP and COMMENT; a database before them can only be the connection's own. */
+export function lastParts(parts: readonly Tree[]): TableName {
   const names = parts.map((part) => textOf(nodeOf(nodeOf(part).String).sval));
   return { schema: names.at(-2) ?? null, name: names.at(-1) ?? '' };
 }
