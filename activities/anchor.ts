@@ -2,6 +2,7 @@ import { ApplicationFailure, Context } from '@temporalio/activity';
 import { beginAttempt, recordAnswer, recordFailure, type WaitingAnchor } from '../db/audit-anchors.js';
 import type { Database } from '../db/client.js';
 import type { AnchorActivities } from '../workflows/messages.js';
+import { failure } from './failure.js';
 
 export type AnchorOutcome =
   /** The anchor has the checkpoint. At most 64 KiB of its answer are kept. */
@@ -44,11 +45,11 @@ export function createAnchorActivity(options: AnchorOptions): AnchorActivities {
         }
         onFailure(seq, outcome.reason, outcome.detail);
         await recordFailure(database, seq, outcome.reason);
-        throw failure(`the anchor did not take checkpoint ${seq}: ${outcome.reason}`);
+        throw failure(`the anchor did not take checkpoint ${seq}: ${outcome.reason}`, 'anchor');
       } catch (error) {
         if (error instanceof ApplicationFailure) throw error;
         onFailure(tried.seq, 'worker_error', String(error));
-        throw failure('the attempt failed; the log of the worker says why');
+        throw failure('the attempt failed; the log of the worker says why', 'anchor');
       }
     },
   };
@@ -59,13 +60,6 @@ const notGenuine: AnchorOutcome = {
   reason: 'note_not_genuine',
   detail: 'the stored note is not what an audit key signed for this checkpoint',
 };
-
-/** Temporal keeps this in the workflow's history, which must not hold what a database, an anchor or a stack says. */
-function failure(message: string): ApplicationFailure {
-  const told = ApplicationFailure.retryable(message, 'anchor');
-  told.stack = '';
-  return told;
-}
 
 /** Tells Temporal that the attempt goes on, so that it notices within seconds when this process is gone. A cancel there ends the attempt. */
 async function whileAlive({ anchor, signal }: AnchorOptions, note: string): Promise<AnchorOutcome> {

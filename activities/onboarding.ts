@@ -1,9 +1,9 @@
-import { ApplicationFailure } from '@temporalio/activity';
 import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { expireIfDue } from '../db/expire-onboarding.js';
 import { isUuid } from '../lib/uuid.js';
 import type { OnboardingActivities } from '../workflows/messages.js';
+import { failure } from './failure.js';
 
 /** Less than the 2 s that the workflow gives an attempt. */
 const databaseMs = 1800;
@@ -30,17 +30,10 @@ export function createOnboarding({ database, tellsSlack, onFailure }: Onboarding
         return { status, inMs: status === 'pending' ? Math.max(0, expiresAt - now) : null };
       } catch (error) {
         onFailure?.(error);
-        throw failure();
+        throw failure('the onboarding could not be read; the log of the worker says why', 'onboarding');
       }
     },
   };
 }
 
 const notStored = { status: 'not_stored', inMs: null };
-
-/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. */
-function failure(): ApplicationFailure {
-  const told = ApplicationFailure.retryable('the onboarding could not be read; the log of the worker says why', 'onboarding');
-  told.stack = '';
-  return told;
-}

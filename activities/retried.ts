@@ -1,5 +1,5 @@
-import { ApplicationFailure } from '@temporalio/activity';
 import { limitDatabaseWork } from '../db/call-limit.js';
+import { failure } from './failure.js';
 
 /** For the database work before and after a call to another server. With the call, it is less than the workflow allows. */
 const databaseMs = 3000;
@@ -17,20 +17,9 @@ export async function stored<T>(
     return await limitDatabaseWork(databaseMs, work);
   } catch (error) {
     onFailure?.(error);
-    throw failure('the gateway database could not be used; the log of the worker says why', againMs);
+    throw failure('the gateway database could not be used; the log of the worker says why', 'delivery', againMs);
   }
 }
 
 /** Temporal runs the activity again after the pause, and shows the reason meanwhile. */
-export const later = (reason: string, ms: number) => failure(reason, Math.max(1, Math.ceil(ms)));
-
-/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. */
-function failure(message: string, nextRetryMs?: number): ApplicationFailure {
-  const told = ApplicationFailure.create({
-    message,
-    type: 'delivery',
-    ...(nextRetryMs === undefined ? {} : { nextRetryDelay: nextRetryMs }),
-  });
-  told.stack = '';
-  return told;
-}
+export const later = (reason: string, ms: number) => failure(reason, 'delivery', Math.max(1, Math.ceil(ms)));

@@ -1,4 +1,3 @@
-import { ApplicationFailure } from '@temporalio/activity';
 import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { type Moved, move } from '../db/move.js';
@@ -8,6 +7,7 @@ import { judge } from '../domain/request/judge.js';
 import { type ClockKind, viewOf } from '../domain/request/view.js';
 import { isUuid } from '../lib/uuid.js';
 import type { KnownView, StepActivities } from '../workflows/messages.js';
+import { failure } from './failure.js';
 
 /** Less than the 2 s that the workflow gives an attempt, so that no attempt still runs when the next one starts. */
 const databaseMs = 1800;
@@ -31,17 +31,10 @@ export function createStep({ database, onMoved, onFailure }: StepOptions): StepA
         );
       } catch (error) {
         onFailure?.(error);
-        throw failure();
+        throw failure('the step failed; the log of the worker says why', 'step');
       }
     },
   };
-}
-
-/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. The workflow retries. */
-function failure(): ApplicationFailure {
-  const told = ApplicationFailure.retryable('the step failed; the log of the worker says why', 'step');
-  told.stack = '';
-  return told;
 }
 
 async function read(database: Database, id: string): Promise<KnownView> {

@@ -1,5 +1,6 @@
 import type { FetchFunction, Logger, LogLevel } from '@slack/web-api';
 import type { Config } from '../config/types.js';
+import { readBounded } from './read-bounded.js';
 
 /** The methods of Slack's Web API that the gateway uses (SL-3). */
 export type SlackMethod =
@@ -27,7 +28,6 @@ export interface SlackClient {
 type SlackConfig = Config['slack'];
 
 const callMs = 10_000;
-const maxAnswerBytes = 1_048_576;
 
 /** SL-1: both secrets are there. */
 export const slackIsOn = ({ botToken, signingSecret }: Pick<SlackConfig, 'botToken' | 'signingSecret'>): boolean =>
@@ -78,17 +78,11 @@ function fetchWith(method: SlackMethod, args: Readonly<Record<string, unknown>>)
 
 /** The answer with its whole body. The library takes an answer of status 429 for broken unless it says how long to wait. */
 async function readWhole(answer: Response): Promise<Response> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of answer.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxAnswerBytes) throw new Error('the answer is too long');
-    chunks.push(chunk);
-  }
+  const body = await readBounded(answer);
   const { status } = answer;
   const headers = new Headers(answer.headers);
   if (status === 429 && !/^\d+$/.test(headers.get('retry-after') ?? '')) headers.set('retry-after', '1');
-  return new Response(bodiless.has(status) ? null : Buffer.concat(chunks), { status, headers });
+  return new Response(bodiless.has(status) ? null : body, { status, headers });
 }
 
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);

@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { formatProblem, loadConfigForUse } from '../config/index.js';
 import type { Moved } from '../db/move.js';
+import { deleteEndedWindows } from '../db/rate-windows.js';
+import { deleteOldSignatures } from '../db/slack-signatures.js';
 import { createReleases } from '../lib/releases.js';
 import { openAuditKeys, type ReadAuditKeys } from '../runtime/audit-keys.js';
 import { type Configuration, openConfiguration } from '../runtime/configuration.js';
@@ -23,6 +25,7 @@ import { anchorOf, openAnchorActivity } from './anchor/open.js';
 import { createAnchorStarter } from './anchor/starter.js';
 import { createAuditBlocks } from './audit-blocks.js';
 import { createAuditPurge } from './audit-purge.js';
+import { createCleaner } from './cleaner.js';
 import { createDeliveryKeeper } from './delivery-keeper.js';
 import { createDeliveryStarter } from './delivery-starter.js';
 import { createEndedWorkflows } from './ended-workflows.js';
@@ -42,12 +45,10 @@ import { createPresence } from './presence.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
 import { createPurge } from './purge.js';
-import { createRateWindowCleaner } from './rate-window-cleaner.js';
 import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSealer } from './sealer.js';
 import { createSlackCardKeeper, createSlackCardStarter } from './slack-card-starter.js';
-import { createSlackSignatureCleaner } from './slack-signature-cleaner.js';
 import { createSweeper } from './sweeper.js';
 import { describeError } from './temporal-errors.js';
 import { createTemporalLink, type TemporalLink } from './temporal-link.js';
@@ -178,8 +179,8 @@ function createJobs({ configuration, gateway, temporal, results, metrics, tracin
     createPurge({ database, results, requestTtlDays: () => days().requestTtlDays }),
     createAuditPurge({ database, keys: auditKeys, log, auditTtlDays: () => days().auditTtlDays }),
     createAuditBlocks({ database }),
-    createRateWindowCleaner({ database }),
-    createSlackSignatureCleaner({ database }),
+    createCleaner(database, 'rate window cleaner', deleteEndedWindows),
+    createCleaner(database, 'slack signature cleaner', deleteOldSignatures),
     createMcpCleaner({ database, config: configuration.config }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),

@@ -1,7 +1,7 @@
 import type { Configuration, CustomFetch } from 'openid-client';
 import type { OidcConfig } from '../../config/types.js';
 import { openSeed, sealSeed } from '../../crypto/seal.js';
-import { readBounded } from './fetch-json.js';
+import { readBounded } from '../read-bounded.js';
 
 type Library = typeof import('openid-client');
 
