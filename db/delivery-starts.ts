@@ -1,4 +1,3 @@
-import type { Transaction } from './client.js';
 import { topic } from './notifications.js';
 import { untoldRows } from './untold.js';
 
@@ -21,18 +20,8 @@ export const untoldDeliveries = untoldRows<UntoldDelivery>({
   columns: `d.webhook_id as "webhookId", d.event_type as "eventType", d.status = 'cancelled' as cancelled,
     coalesce(coalesce(d.next_retry_at, d.attempt_started_at) < clock_timestamp() - ${stuckFor}, false) as stuck`,
   state: `d.status = 'cancelled'`,
+  overdue: `select id from webhook_deliveries where finished_at is null and told
+    and coalesce(next_retry_at, attempt_started_at) < statement_timestamp() - $1::int * interval '1 millisecond'
+    order by coalesce(next_retry_at, attempt_started_at) limit $2`,
+  topic: topic.deliveries,
 });
-
-/** Tells Temporal again of deliveries that no workflow has carried on for `graceMs`: it has lost them. Returns how many. */
-export async function retellOverdue(tx: Transaction, graceMs: number, limit: number): Promise<number> {
-  const rows = await tx.query(
-    `update webhook_deliveries set told = false where id in (
-       select id from webhook_deliveries where finished_at is null and told
-         and coalesce(next_retry_at, attempt_started_at) < statement_timestamp() - $1::int * interval '1 millisecond'
-       order by coalesce(next_retry_at, attempt_started_at) limit $2)
-     returning 1 as one`,
-    [graceMs, limit],
-  );
-  if (rows.length > 0) tx.wake(topic.deliveries);
-  return rows.length;
-}

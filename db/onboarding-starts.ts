@@ -1,4 +1,3 @@
-import type { Transaction } from './client.js';
 import { topic } from './notifications.js';
 import { untoldRows } from './untold.js';
 
@@ -15,17 +14,7 @@ export const untoldOnboardings = untoldRows<UntoldOnboarding>({
   order: 'created_at',
   columns: `d.status <> 'pending' as ended, d.expires_at < clock_timestamp() - interval '10 minutes' as stuck`,
   state: 'd.status',
+  overdue: `select id from slack_onboardings where status = 'pending' and told and expires_at < clock_timestamp() - $1::int * interval '1 millisecond'
+    order by expires_at limit $2`,
+  topic: topic.onboardings,
 });
-
-/** Tells Temporal again of onboardings that should have expired `graceMs` ago: it has lost them. Returns how many. */
-export async function retellOverdueOnboardings(tx: Transaction, graceMs: number, limit: number): Promise<number> {
-  const rows = await tx.query(
-    `update slack_onboardings set told = false where id in (
-       select id from slack_onboardings where status = 'pending' and told and expires_at < clock_timestamp() - $1::int * interval '1 millisecond'
-       order by expires_at limit $2)
-     returning 1 as one`,
-    [graceMs, limit],
-  );
-  if (rows.length > 0) tx.wake(topic.onboardings);
-  return rows.length;
-}

@@ -1,4 +1,3 @@
-import type { Transaction } from './client.js';
 import { topic } from './notifications.js';
 import { untoldRows } from './untold.js';
 
@@ -16,17 +15,8 @@ export const untoldCards = untoldRows<UntoldCard>({
   order: 'yields, created_at',
   columns: 'coalesce(d.request_id, d.onboarding_id) as about, d.channel',
   state: 'd.wanted',
+  /** They have had something to send for so long without a failure that explains it. */
+  overdue: `select id from slack_cards where told and next_attempt_at < clock_timestamp() - $1::int * interval '1 millisecond'
+    and id in (select id from slack_cards where shown < wanted union select card_id from slack_lines) limit $2`,
+  topic: topic.cards,
 });
-
-/** Tells Temporal again of cards that have had something to send for `graceMs` without a failure that explains it: it has lost them. Returns how many. */
-export async function retellOverdueCards(tx: Transaction, graceMs: number, limit: number): Promise<number> {
-  const rows = await tx.query(
-    `update slack_cards set told = false where id in (
-       select id from slack_cards where told and next_attempt_at < clock_timestamp() - $1::int * interval '1 millisecond'
-         and id in (select id from slack_cards where shown < wanted union select card_id from slack_lines) limit $2)
-     returning 1 as one`,
-    [graceMs, limit],
-  );
-  if (rows.length > 0) tx.wake(topic.cards);
-  return rows.length;
-}

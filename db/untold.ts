@@ -1,13 +1,17 @@
-import type { Queryable } from './client.js';
+import type { Queryable, Transaction } from './client.js';
 
 /** Stored rows whose workflow has to be started, or told that they have changed. */
 export interface Untold<Row extends { id: string }> {
+  /** Wakes who tells Temporal of them. */
+  topic: string;
   /** Takes up to `limit` rows that Temporal has not been told of, for ten seconds. Several workers take different ones. */
   take(db: Queryable, limit: number): Promise<Row[]>;
   /** Once Temporal has accepted them. A row that has changed since stays untold. */
   markTold(db: Queryable, rows: readonly Row[]): Promise<void>;
   /** What Temporal did not accept is taken again after the pause. */
   giveBack(db: Queryable, ids: readonly string[], pauseMs: number): Promise<void>;
+  /** Has Temporal told again of rows that no workflow has carried on for `graceMs`: it has lost them. Returns how many. */
+  retell(tx: Transaction, graceMs: number, limit: number): Promise<number>;
 }
 
 export interface UntoldTable {
@@ -18,12 +22,17 @@ export interface UntoldTable {
   columns: string;
   /** An expression whose value differs after each change that Temporal must be told of. */
   state: string;
+  /** Selects the ids of told rows that no workflow has carried on for $1 ms, $2 at most. */
+  overdue: string;
+  topic: string;
 }
 
 /** The texts of `table` are part of the statements: they never come from input. */
-export function untoldRows<Row extends { id: string }>({ name, order, columns, state }: UntoldTable): Untold<Row> {
+export function untoldRows<Row extends { id: string }>(table: UntoldTable): Untold<Row> {
+  const { name, order, columns, state, overdue, topic } = table;
   type Taken = Row & { state: string };
   return {
+    topic,
     take: (db, limit) =>
       db.query<Taken>(
         `update ${name} d set taken_until = clock_timestamp() + interval '10 seconds'
@@ -46,6 +55,14 @@ export function untoldRows<Row extends { id: string }>({ name, order, columns, s
          where id = any($1::uuid[]) and not told`,
         [ids, pauseMs],
       );
+    },
+    async retell(tx, graceMs, limit) {
+      const rows = await tx.query(`update ${name} set told = false where id in (${overdue}) returning 1 as one`, [
+        graceMs,
+        limit,
+      ]);
+      if (rows.length > 0) tx.wake(topic);
+      return rows.length;
     },
   };
 }

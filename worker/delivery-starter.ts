@@ -1,19 +1,11 @@
 import type { Client } from '@temporalio/client';
-import type { Logger } from 'pino';
-import type { Database } from '../db/client.js';
 import { type UntoldDelivery, untoldDeliveries } from '../db/delivery-starts.js';
-import { topic } from '../db/notifications.js';
 import { deliveryChanged, deliveryWorkflow, deliveryWorkflowId } from '../workflows/messages.js';
 import type { Job } from './job.js';
 import { isAlreadyStarted } from './send-news.js';
-import { createStarter, tell } from './starter.js';
-import type { TemporalLink } from './temporal-link.js';
+import { createStarter, type Told, tell } from './starter.js';
 
-export interface DeliveryStarterOptions {
-  database: Database;
-  temporal: TemporalLink;
-  taskQueue: string;
-  log: Logger;
+export interface DeliveryStarterOptions extends Told {
   /** Called for each delivery whose cancel was told. */
   onCancelled?: () => void;
 }
@@ -24,7 +16,6 @@ export function createDeliveryStarter({ taskQueue, onCancelled, ...told }: Deliv
     ...told,
     rows: 'deliveries',
     operation: 'deliver',
-    wakeOn: topic.deliveries,
     untold: untoldDeliveries,
     tell: (client, one) =>
       one.cancelled ? tell(client, deliveryWorkflowId(one.id), deliveryChanged) : start(client, one, taskQueue),

@@ -1,26 +1,15 @@
 import type { Client } from '@temporalio/client';
-import type { Logger } from 'pino';
-import type { Database } from '../db/client.js';
-import { topic } from '../db/notifications.js';
 import { type UntoldOnboarding, untoldOnboardings } from '../db/onboarding-starts.js';
 import { onboardingChanged, onboardingWorkflow, onboardingWorkflowId } from '../workflows/messages.js';
 import type { Job } from './job.js';
-import { createStarter, tell } from './starter.js';
-import type { TemporalLink } from './temporal-link.js';
+import { createStarter, type Told, tell } from './starter.js';
 
 /** Starts the workflow of each stored onboarding, and tells it of the end. */
-export function createOnboardingStarter(options: {
-  database: Database;
-  temporal: TemporalLink;
-  taskQueue: string;
-  log: Logger;
-}): Job {
-  const { taskQueue, ...told } = options;
+export function createOnboardingStarter({ taskQueue, ...told }: Told): Job {
   return createStarter({
     ...told,
     rows: 'onboardings',
     operation: 'onboard',
-    wakeOn: topic.onboardings,
     untold: untoldOnboardings,
     tell: (client, one) =>
       one.ended ? tell(client, onboardingWorkflowId(one.id), onboardingChanged) : start(client, one, taskQueue),

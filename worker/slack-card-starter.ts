@@ -1,27 +1,16 @@
-import type { Logger } from 'pino';
-import type { Database } from '../db/client.js';
-import { topic } from '../db/notifications.js';
-import { retellOverdueCards, untoldCards } from '../db/slack-card-starts.js';
+import { untoldCards } from '../db/slack-card-starts.js';
 import { slackCardChanged, slackCardWorkflow, slackCardWorkflowId } from '../workflows/messages.js';
 import type { Job } from './job.js';
+import { type KeeperOptions, keepEveryMs, restoreLost } from './keeper.js';
 import { inRounds } from './rounds.js';
-import { createStarter } from './starter.js';
-import type { TemporalLink } from './temporal-link.js';
-
-export interface CardStarterOptions {
-  database: Database;
-  temporal: TemporalLink;
-  taskQueue: string;
-  log: Logger;
-}
+import { createStarter, type Told } from './starter.js';
 
 /** Makes the one workflow of each card look at it, and starts that workflow if it does not run (SL-60). */
-export function createSlackCardStarter({ taskQueue, ...told }: CardStarterOptions): Job {
+export function createSlackCardStarter({ taskQueue, ...told }: Told): Job {
   return createStarter({
     ...told,
     rows: 'cards in Slack',
     operation: 'post to Slack',
-    wakeOn: topic.cards,
     untold: untoldCards,
     tell: (client, { id, about, channel }) =>
       client.workflow.signalWithStart(slackCardWorkflow, {
@@ -36,21 +25,16 @@ export function createSlackCardStarter({ taskQueue, ...told }: CardStarterOption
   });
 }
 
-const everyMs = 60_000;
-const batch = 1000;
 /** Longer than a card waits for a free place in a worker. */
-const graceMs = 600_000;
+const cardGraceMs = 600_000;
 
 /** Restores workflows of cards that Temporal has lost. */
-export function createSlackCardKeeper(options: { database: Database; log: Logger; everyMs?: number; graceMs?: number }): Job {
-  const { database, log } = options;
-  return inRounds(database, {
+export const createSlackCardKeeper = ({ everyMs = keepEveryMs, graceMs = cardGraceMs, ...options }: KeeperOptions): Job =>
+  inRounds(options.database, {
     name: 'keeper of cards in Slack',
-    everyMs: options.everyMs ?? everyMs,
+    everyMs,
     async part() {
-      const retold = await database.transaction((tx) => retellOverdueCards(tx, options.graceMs ?? graceMs, batch));
-      if (retold > 0) log.warn({ count: retold }, 'cards in Slack had no workflow and are started again');
+      await restoreLost(options, { untold: untoldCards, rows: 'cards in Slack', graceMs });
       return false;
     },
   });
-}

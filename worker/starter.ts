@@ -11,15 +11,19 @@ const atOnce = 16;
 const pauseMs = 2000;
 const afterFailureMs = 1000;
 
-export interface StarterOptions<Row extends { id: string }> {
+/** What each starter needs. */
+export interface Told {
   database: Database;
   temporal: TemporalLink;
+  taskQueue: string;
   log: Logger;
+}
+
+export interface StarterOptions<Row extends { id: string }> extends Omit<Told, 'taskQueue'> {
   /** In the plural, as the log says it. */
   rows: string;
   /** How the metric of failed calls to Temporal names it. */
   operation: string;
-  wakeOn: string;
   untold: Untold<Row>;
   /** Starts the row's workflow or tells it of the change. Repeats do no harm. */
   tell(client: Client, row: Row): Promise<unknown>;
@@ -28,10 +32,10 @@ export interface StarterOptions<Row extends { id: string }> {
 
 /** Tells Temporal of stored rows, soon after they are committed. What Temporal did not accept waits. */
 export function createStarter<Row extends { id: string }>(options: StarterOptions<Row>): Job {
-  const { database, temporal, log, rows, operation, wakeOn, untold, onTold } = options;
+  const { database, temporal, log, rows, operation, untold, onTold } = options;
   return {
     name: `starter of ${rows}`,
-    wakeOn,
+    wakeOn: untold.topic,
     async once() {
       if ((await temporal.find()) === null) return probeMs;
       const taken = await untold.take(database, atOnce);

@@ -5,7 +5,7 @@ import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { moveAllOf } from '../../db/move-many.js';
 import { purgeRequests } from '../../db/purge.js';
-import { retellOverdueCards, untoldCards } from '../../db/slack-card-starts.js';
+import { untoldCards } from '../../db/slack-card-starts.js';
 import { askForCard, rebuildCards } from '../../db/slack-cards.js';
 import type { NotificationPolicy, SharedConfig } from '../../domain/policies.js';
 import { judge } from '../../domain/request/judge.js';
@@ -179,7 +179,7 @@ describe('what Temporal is told of cards', () => {
   it('is not told again of a change that has just come to a card of long ago, but of one that waits for long (SL-60)', async () => {
     const id = await storeRequest(database);
     const told = (more: string) => database.query(`update slack_cards set told = true, ${more} where request_id = $1`, [id]);
-    const retold = () => database.transaction((tx) => retellOverdueCards(tx, 600_000, 1000));
+    const retold = () => database.transaction((tx) => untoldCards.retell(tx, 600_000, 1000));
     const old = `next_attempt_at = clock_timestamp() - interval '1 hour'`;
     await told(`shown = wanted, ${old}`);
     await approve(database, id);
