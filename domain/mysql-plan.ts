@@ -1,4 +1,4 @@
-import { isRecord } from '../lib/record.js';
+import { isRecord, recordsIn } from '../lib/record.js';
 import { words } from '../lib/words.js';
 import { notPlanned } from './plan-error.js';
 
@@ -27,18 +27,13 @@ export function reducedMysqlPlan(plan: unknown): Json {
  * estimates included; or it answers from an index and leaves a message in place of the table.
  */
 export function readsRowsToPlan(plan: unknown): boolean {
-  const open: unknown[] = [plan];
   let oneRow = false;
   let isStored = false;
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (Array.isArray(next)) open.push(...next);
-    const node = objectOf(next);
-    if (node === null) continue;
+  for (const node of recordsIn(plan)) {
     if (reading.test(String(node.message ?? ''))) return true;
     oneRow ||= node.access_type === 'const' || node.access_type === 'system';
     // The result of a subquery in FROM is named `<derived2>`; if it is made of constants, it reveals nothing.
     isStored ||= typeof node.table_name === 'string' && !node.table_name.startsWith('<');
-    open.push(...Object.values(node));
   }
   return oneRow && isStored;
 }

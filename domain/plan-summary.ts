@@ -1,4 +1,4 @@
-import { isRecord } from '../lib/record.js';
+import { isRecord, recordsIn } from '../lib/record.js';
 
 /** The few numbers of an EXPLAIN that preflight shows; null where the plan does not give one. */
 export interface PlanSummary {
@@ -54,15 +54,9 @@ const maxWrappers = 10;
 
 /** Whether any node names an index: PostgreSQL's `Index Name`, MySQL's `key` of a table. */
 function usesIndex(top: Node): boolean {
-  const open: unknown[] = [top];
-  while (open.length > 0) {
-    const node = open.pop();
-    if (Array.isArray(node)) for (const item of node) open.push(item);
-    const object = objectOf(node);
-    if (object === null) continue;
-    if (typeof object['Index Name'] === 'string') return true;
-    if (typeof object.table_name === 'string' && typeof object.key === 'string') return true;
-    for (const value of Object.values(object)) open.push(value);
+  for (const node of recordsIn(top)) {
+    if (typeof node['Index Name'] === 'string') return true;
+    if (typeof node.table_name === 'string' && typeof node.key === 'string') return true;
   }
   return false;
 }

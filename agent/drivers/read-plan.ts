@@ -1,3 +1,5 @@
+import { recordsIn } from '../../lib/record.js';
+
 /** The first problem that `problemOf` finds in a plan's objects, or null; `plan` is the JSON text of an EXPLAIN. */
 export function problemInPlan(plan: string, problemOf: (node: Record<string, unknown>) => string | null): string | null {
   let tree: unknown;
@@ -6,15 +8,9 @@ export function problemInPlan(plan: string, problemOf: (node: Record<string, unk
   } catch {
     return 'the plan is not readable';
   }
-  const open: unknown[] = [tree];
-  while (open.length > 0) {
-    const node = open.pop();
-    if (Array.isArray(node)) for (const item of node) open.push(item);
-    else if (typeof node === 'object' && node !== null) {
-      const problem = problemOf(node as Record<string, unknown>);
-      if (problem !== null) return problem;
-      for (const value of Object.values(node)) open.push(value);
-    }
+  for (const node of recordsIn(tree)) {
+    const problem = problemOf(node);
+    if (problem !== null) return problem;
   }
   return null;
 }

@@ -130,6 +130,8 @@ export interface StoredRequest {
 
 export const FINAL: ReadonlySet<Status> = new Set(['executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost']);
 
+export const wentWrong = (status: Status): boolean => FINAL.has(status) && status !== 'executed';
+
 /** Only one of these runs at a time on a (database, environment) (MI-30). */
 export const isMutatingMigration = (operation: Operation): boolean => isMutating(operation) && operation !== 'execute_dml';
 

@@ -1,17 +1,13 @@
-import { listOf, nodeOf, type Tree, type TreeNode } from '../tree.js';
+import { forEachNode, listOf, nodeOf, type Tree, type TreeNode } from '../tree.js';
 import type { Token } from './parser.js';
 
 /** Typed constants (`DATE '…'`, `N'…'`, `INTERVAL '…' DAY TO SECOND`): maps the index of the first word to that of the last. */
 export function findTypedConstants(tree: Tree, words: readonly Word[]): ReadonlyMap<number, number> {
   const indexByStart = new Map(words.map((word, index) => [word.start, index]));
   const spans = new Map<number, number>();
-  const open: Tree[] = [tree];
-  while (open.length > 0) {
-    const value = open.pop();
-    if (typeof value !== 'object' || value === null) continue;
-    if (!Array.isArray(value)) note(spans, nodeOf(nodeOf(value).TypeCast), words, indexByStart);
-    for (const child of Object.values(value)) open.push(child);
-  }
+  forEachNode('', nodeOf(tree), (field, node) => {
+    if (field === 'TypeCast') note(spans, node, words, indexByStart);
+  });
   return spans;
 }
 

@@ -1,4 +1,5 @@
 import type { Status } from '../../../domain/request/types.js';
+import { wentWrong } from '../../../domain/request/types.js';
 import { create } from './create.js';
 import { follow } from './follow.js';
 import { outcomeOf, outcomeProperties } from './outcome.js';
@@ -8,7 +9,6 @@ import { databaseOf, environmentOf, type Tool, textArgument } from './tool.js';
 const waitMs = 120_000;
 
 const goesOn: ReadonlySet<Status> = new Set(['dispatched', 'running']);
-const wentWrong: ReadonlySet<Status> = new Set(['rejected', 'failed', 'cancelled', 'expired', 'execution_lost']);
 
 export const executeQuery: Tool = {
   name: 'svc_execute_query',
@@ -44,6 +44,6 @@ export const executeQuery: Tool = {
       ? (await follow(context, made.id, { ms: waitMs, isThere: (status) => !goesOn.has(status) })).request
       : made;
     const { outcome, sentence } = await outcomeOf(context, ended, made.status === 'pending' ? made.approvers : []);
-    return { structured: outcome, sentence, isError: wentWrong.has(outcome.status) };
+    return { structured: outcome, sentence, isError: wentWrong(outcome.status) };
   },
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FINAL } from '../../../domain/request/types.js';
+import { FINAL, wentWrong } from '../../../domain/request/types.js';
 import { create } from './create.js';
 import { follow } from './follow.js';
 import { outcomeOf } from './outcome.js';
@@ -42,7 +42,7 @@ export const migrateStatus: Tool = {
     const { outcome, sentence } = await outcomeOf(context, ended, made.status === 'pending' ? made.approvers : []);
     const { request_id, status, result_text } = outcome;
     const structured = { request_id, status, applied_versions: appliedVersions(result_text), result_text };
-    return { structured, sentence, isError: FINAL.has(status) && status !== 'executed' };
+    return { structured, sentence, isError: wentWrong(status) };
   },
 };
 

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { isOpen } from '../../format/status.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Problem } from '../../parts/problem.js';
 import { Section } from '../../parts/section.js';
@@ -37,8 +38,6 @@ export function Decide({ request, reload }: DecideProps) {
 
 type Offered = ReturnType<typeof offeredFor>;
 
-const cancellable = ['pending', 'approved', 'dispatched', 'running', 'execution_lost'];
-
 function offeredFor({ related, status, operation, requester, resumable }: Schema['Request']) {
   const isOwner = requester === me();
   const allowed = (permission: string) => (isOwner ? may(permission) : mayForAll(permission));
@@ -48,7 +47,7 @@ function offeredFor({ related, status, operation, requester, resumable }: Schema
     approve,
     reject: approve || withdraws,
     resume: resumable && allowed('request.resume'),
-    cancel: cancellable.includes(status) && allowed('request.cancel'),
+    cancel: isOpen(status) && allowed('request.cancel'),
     /** Whether the rejection by its requester stands for the cancel. */
     rejectsInstead: withdraws && !approve,
     askAgain: mayAsk() && operation.startsWith('execute_'),
