@@ -36,6 +36,7 @@ const rules = {
       '@temporalio/common',
       'koa',
       'koa-compress',
+      'lru-cache',
       'pino',
       'prom-client',
       'swagger-ui-dist',

@@ -1,11 +1,12 @@
+import { LRUCache } from 'lru-cache';
 import { listCancelled } from '../../db/executions.js';
 import { topic } from '../../db/notifications.js';
 import type { Services } from '../context.js';
 
-/** Executions whose cancel this process has reported in a poll, by agent instance, in the order of their latest polls. */
-export type ToldCancels = Map<string, Set<string>>;
+/** Executions whose cancel this process has reported in a poll, by agent instance, for those that polled last. */
+export type ToldCancels = LRUCache<string, Set<string>>;
 
-const maxInstances = 10_000;
+export const rememberTold = (): ToldCancels => new LRUCache({ max: 10_000 });
 
 export interface CancelWatch {
   /** Receives what the record of the poll found. */
@@ -23,7 +24,8 @@ export function watchCancels(
 ): CancelWatch {
   const key = `${agentId} ${instanceId}`;
   const known = new Set(holding.filter((id) => told.get(key)?.has(id)));
-  remember(told, key, known);
+  if (known.size > 0) told.set(key, known);
+  else told.delete(key);
   let cancelled: readonly string[] = [];
   let notified = false;
   const close = services.notifications.subscribe(topic.cancels(agentId), () => {
@@ -41,15 +43,8 @@ export function watchCancels(
       }
       const fresh = cancelled.filter((id) => !known.has(id));
       for (const id of fresh) known.add(id);
-      if (fresh.length > 0) remember(told, key, known);
+      if (fresh.length > 0) told.set(key, known);
       return fresh;
     },
   };
-}
-
-function remember(told: ToldCancels, key: string, known: Set<string>): void {
-  told.delete(key);
-  if (known.size > 0) told.set(key, known);
-  const [oldest] = told.keys();
-  if (told.size > maxInstances && oldest !== undefined) told.delete(oldest);
 }

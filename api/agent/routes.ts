@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { maxBodyBytes } from '../http/body.js';
 import { named, noFields, text, uuid } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
+import { rememberTold } from './cancels.js';
 import { claimJob } from './claim.js';
 import { heartbeat } from './heartbeat.js';
 import { pollJobs } from './poll.js';
@@ -21,7 +22,7 @@ const claimBody = named('ClaimCall', 'A claim.', {
 
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number }): Route[] {
-  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: new Map(), ...times };
+  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: rememberTold(), ...times };
   return [
     route({
       operationId: 'pollJobs',

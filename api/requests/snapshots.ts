@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Queryable } from '../../db/client.js';
 import { findSnapshot, findSnapshotTime, listSnapshotTimes, type SnapshotTime } from '../../db/snapshots.js';
 import type { Pair } from '../../domain/caller.js';
@@ -22,37 +23,24 @@ export async function currentSnapshot(
 ): Promise<KnownSnapshot | null> {
   const kept = keptOf(db);
   const key = keyOf(pair);
-  keep(recent, key, pair, maxRecent);
+  recent.set(key, pair);
   const ahead = await snapshotsAhead.take(call);
   const time = ahead?.find((one) => keyOf(one) === key) ?? (await findSnapshotTime(db, pair));
   const known = kept.get(key);
   kept.delete(key);
   if (time === null) return null;
   const found = known?.collectedAt === time.collectedAt ? { ...known, ...time } : await findSnapshot(db, pair);
-  if (found === null) return null;
-  keep(kept, key, found, maxKept);
+  if (found !== null) kept.set(key, found);
   return found;
 }
 
 const keyOf = ({ database, environment }: Pair) => JSON.stringify([database, environment]);
 
-const maxKept = 20;
-const maxRecent = 8;
+const recent = new LRUCache<string, Pair>({ max: 8 });
+const keptByDatabase = new WeakMap<Queryable, LRUCache<string, KnownSnapshot>>();
 
-const recent = new Map<string, Pair>();
-
-/** As the newest; the least recently used one goes. */
-function keep<T>(kept: Map<string, T>, key: string, value: T, most: number): void {
-  kept.delete(key);
-  kept.set(key, value);
-  const [oldest] = kept.keys();
-  if (kept.size > most && oldest !== undefined) kept.delete(oldest);
-}
-
-const keptByDatabase = new WeakMap<Queryable, Map<string, KnownSnapshot>>();
-
-function keptOf(db: Queryable): Map<string, KnownSnapshot> {
-  const kept = keptByDatabase.get(db) ?? new Map<string, KnownSnapshot>();
+function keptOf(db: Queryable): LRUCache<string, KnownSnapshot> {
+  const kept = keptByDatabase.get(db) ?? new LRUCache<string, KnownSnapshot>({ max: 20 });
   keptByDatabase.set(db, kept);
   return kept;
 }
