@@ -8,7 +8,6 @@ export interface PlanNode {
   by: string;
   /** What the database expects; null where it does not say. */
   rows: number | null;
-  cost: number | null;
   filter: string;
   parts: PlanNode[];
 }
@@ -47,7 +46,6 @@ function nodeOf(members: Members): Omit<PlanNode, 'parts'> | null {
       on: text('Relation Name') as string,
       by: text('Index Name') as string,
       rows: rowsIn(members, 'Plan Rows'),
-      cost: numberIn(members, 'Total Cost'),
       filter,
     };
   if (text('table_name') === '') return null;
@@ -56,7 +54,6 @@ function nodeOf(members: Members): Omit<PlanNode, 'parts'> | null {
     on: text('table_name') as string,
     by: text('key') as string,
     rows: rowsIn(members, 'rows_produced_per_join', 'rows', 'rows_examined_per_scan'),
-    cost: null,
     filter,
   };
 }

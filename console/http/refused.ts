@@ -1,14 +1,12 @@
 /** An answer that is not the one that was asked for, in the server's own words. */
 export class Refused extends Error {
   readonly status: number;
-  readonly code: string;
   readonly hint: string | null;
   readonly reason: string | null;
 
-  constructor(status: number, { error, code, hint, reason }: Body) {
+  constructor(status: number, { error, hint, reason }: Body) {
     super(error ?? `the server answered ${status}`);
     this.status = status;
-    this.code = code ?? '';
     this.hint = hint ?? null;
     this.reason = reason ?? null;
   }
@@ -23,7 +21,6 @@ export class Unreachable extends Error {
 
 interface Body {
   error?: string;
-  code?: string;
   hint?: string | null;
   reason?: string;
 }

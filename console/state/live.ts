@@ -5,11 +5,6 @@ import { lookAgain, me } from './session.js';
 /** One committed change of a request (CO-20). */
 export interface Change {
   id: string;
-  status: string;
-  version: number;
-  database: string;
-  environment: string;
-  requester: string;
   pending_for_me: boolean;
 }
 

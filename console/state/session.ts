@@ -9,7 +9,6 @@ export interface Session {
   display_name: string | null;
   roles: string[];
   permissions: string[];
-  expires_at: string;
   version: string;
 }
 

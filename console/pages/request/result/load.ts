@@ -3,7 +3,6 @@ import { type ResultView, viewResult } from '../../../../lib/result-view.js';
 import { refusal, send } from '../../../http/client.js';
 
 export interface StoredResult {
-  success: boolean;
   errorMessage: string | null;
   view: ResultView;
   /** The types of the columns as the database calls them; empty where they are not known. */
@@ -25,7 +24,6 @@ export async function loadResult(id: string, executionId: string, signal: AbortS
   const isOther =
     view.rows === null && view.data !== null && view.data.kind === 'object' && view.data.get('rows_affected') === undefined;
   return {
-    success: envelope.get('success')?.text === 'true',
     errorMessage: envelope.get('error_message')?.string() ?? null,
     view,
     types: types.map((type) => type.string() ?? ''),
