@@ -1,6 +1,6 @@
 import type { StoredUser } from '../domain/stored-caller.js';
 import type { Queryable } from './client.js';
-import { membershipsOf } from './grants.js';
+import { memberships } from './grants.js';
 
 interface Named {
   users: readonly string[];
@@ -14,7 +14,7 @@ const isNamed = `u.status = 'active' and (u.id = any($1::text[]) or u.roles && $
 /** Up to `limit` active users who are named, are in one of the groups or hold one of the roles directly, with what decides how they may approve. */
 export const listApprovers = (db: Queryable, { users, groups, roles }: Named, limit: number): Promise<StoredUser[]> =>
   db.query<StoredUser>(
-    `select u.id as "subjectId", u.roles, coalesce(u.role_grants, '{}') as "roleGrants", ${membershipsOf('u.id')} as memberships,
+    `select u.id as "subjectId", u.roles, coalesce(u.role_grants, '{}') as "roleGrants", ${memberships} as memberships,
        u.created_by->'origins' as "accountOrigins" from users u where ${isNamed} limit $4`,
     [users, groups, roles, limit],
   );

@@ -1,6 +1,6 @@
 import type { Grant } from '../domain/four-eyes.js';
 import type { Queryable } from './client.js';
-import { membershipsOf } from './grants.js';
+import { memberships } from './grants.js';
 
 /** How a token came to be, other than by `POST /api/tokens`. `console`: the session of a browser. */
 export type ProvisioningKind = 'initial' | 'bootstrap' | 'console' | null;
@@ -36,7 +36,7 @@ export function findCredentials(db: Queryable, prefix: string): Promise<StoredCr
        t.provisioning_kind as "provisioningKind", t.scope_ceiling as "scopeCeiling", t.agent_scopes as "agentScopes",
        coalesce(t.revoked_at, p.revoked_at) as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
        u.status as "userStatus", coalesce(u.roles, '{}') as roles, coalesce(u.role_grants, '{}') as "roleGrants",
-       ${membershipsOf('u.id')} as memberships,
+       ${memberships} as memberships,
        u.created_by->'origins' as "accountOrigins", t.issued_by->'origins' as "tokenOrigins", t.provider_word as word
      from tokens t left join tokens p on p.id = t.parent_id left join users u on t.subject_type = 'user' and u.id = t.subject_id
      where t.token_prefix = $1`,

@@ -2,7 +2,7 @@ import type { Grant } from '../domain/four-eyes.js';
 import type { Login } from '../domain/oidc/claims.js';
 import type { StoredUser } from '../domain/stored-caller.js';
 import type { Queryable, Transaction } from './client.js';
-import { granted, membershipsOf } from './grants.js';
+import { granted, memberships } from './grants.js';
 import type { UserRow } from './users.js';
 
 /** A user as a login finds them. */
@@ -17,7 +17,7 @@ export interface OidcUser extends StoredUser {
 
 export async function findOidcUser(db: Queryable, { subject, displayName, email }: Login): Promise<OidcUser | undefined> {
   const [row] = await db.query<OidcUser>(
-    `select u.id as "subjectId", u.status, u.source, u.roles, coalesce(u.role_grants, '{}') as "roleGrants", ${membershipsOf('u.id')} as memberships,
+    `select u.id as "subjectId", u.status, u.source, u.roles, coalesce(u.role_grants, '{}') as "roleGrants", ${memberships} as memberships,
        u.created_by->'origins' as "accountOrigins",
        ${isStale('$2', '$3')} as "isStale", ${isUnrecorded} as "isUnrecorded"
      from users u where u.id = $1`,

@@ -1,7 +1,7 @@
 import type { Grant } from '../domain/four-eyes.js';
 import type { StoredSlackUser } from '../domain/stored-caller.js';
 import type { Queryable, Transaction } from './client.js';
-import { granted, membershipsOf } from './grants.js';
+import { granted, memberships } from './grants.js';
 import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
 
@@ -43,7 +43,7 @@ export async function findSlackUser(
 ): Promise<(StoredSlackUser & { status: UserRow['status'] }) | undefined> {
   const [row] = await db.query<StoredSlackUser & { status: UserRow['status'] }>(
     `select u.id as "subjectId", u.status, u.roles, coalesce(u.role_grants, '{}') as "roleGrants",
-       ${membershipsOf('u.id')} as memberships,
+       ${memberships} as memberships,
        u.created_by->'origins' as "accountOrigins", u.slack_linked_by->'origins' as "linkOrigins"
      from users u where u.slack_user_id = $1`,
     [slackUserId],

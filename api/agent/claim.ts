@@ -52,7 +52,7 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
     if (claimId !== null && isLostRace(error)) return claim();
     throw error;
   });
-  return rawJson(200, [answer]);
+  return rawJson([answer]);
 }
 
 const isUnknown = (error: unknown) => error instanceof GatewayError && error.code === 'request.not_found';

@@ -51,9 +51,9 @@ export const treeRoutes: Route[] = [
     async handle({ caller, query: { old } }, services) {
       const { db, tree } = await openTree(caller, services);
       const note = await signedNote(tree, db, services);
-      if (old === undefined) return answer(200, plain, note);
+      if (old === undefined) return answer(plain, note);
       atMost(old, tree.size, 'old');
-      return answer(200, plain, `${[`old ${old}`, ...(await consistencyProof(db, old, tree.size))].join('\n')}\n\n${note}`);
+      return answer(plain, `${[`old ${old}`, ...(await consistencyProof(db, old, tree.size))].join('\n')}\n\n${note}`);
     },
   }),
   route({
@@ -101,7 +101,7 @@ export const treeRoutes: Route[] = [
         const tile = readTile(level, Object.values(rest));
         const hashes = tile && (await tileBytes(db, tree, tile));
         if (!tile || !hashes) throw refusal('route.not_found', 'the log has no such tile');
-        return tile.width === TILE_WIDTH ? immutable(200, octets, hashes) : answer(200, octets, hashes);
+        return tile.width === TILE_WIDTH ? immutable(octets, hashes) : answer(octets, hashes);
       },
     }),
   ),

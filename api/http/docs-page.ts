@@ -30,9 +30,9 @@ const start = `window.ui = SwaggerUIBundle({ url: 'openapi.json', dom_id: '#page
 
 /** 404 for any unlisted name. */
 export async function docsFile(name: string): Promise<Reply> {
-  if (name === 'index.html') return text(200, 'text/html; charset=utf-8', html);
-  if (name === 'start.js') return text(200, script, start);
+  if (name === 'index.html') return text('text/html; charset=utf-8', html);
+  if (name === 'start.js') return text(script, start);
   const contentType = Object.hasOwn(files, name) ? files[name] : undefined;
   if (contentType === undefined) throw refusal('route.not_found', 'no such path');
-  return text(200, contentType, new Uint8Array(await readFile(join(absolutePath(), name))));
+  return text(contentType, new Uint8Array(await readFile(join(absolutePath(), name))));
 }

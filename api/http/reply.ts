@@ -33,7 +33,7 @@ export class Reply {
 export const reply = (status: SuccessStatus, value: unknown) => new Reply(status, { kind: 'value', value });
 
 /** JSON text passed through as stored, neither parsed nor reprinted (C6). Chunks are sent in order. */
-export const rawJson = (status: SuccessStatus, chunks: readonly JsonChunk[]) => new Reply(status, { kind: 'json', chunks });
+export const rawJson = (chunks: readonly JsonChunk[]) => new Reply(200, { kind: 'json', chunks });
 
 /** An answer without body or `Content-Type`, whose headers say it all. */
 export const empty = (status: SuccessStatus, headers: Headers = {}) => new Reply(status, { kind: 'empty' }, headers);
@@ -42,8 +42,7 @@ export const empty = (status: SuccessStatus, headers: Headers = {}) => new Reply
 export const noContent = () => empty(204);
 
 /** For anything that is not JSON: metrics, pages, exports. */
-export const text = (status: SuccessStatus, contentType: string, body: string | Uint8Array) =>
-  new Reply(status, { kind: 'text', contentType, text: body });
+export const text = (contentType: string, body: string | Uint8Array) => new Reply(200, { kind: 'text', contentType, text: body });
 
 /** An answer that is made while it is sent, as fast as the caller takes it. If making it fails, the connection breaks. */
 export const stream = (
@@ -53,8 +52,8 @@ export const stream = (
 ) => new Reply(200, { kind: 'stream', contentType, parts }, headers);
 
 /** Bytes that never change under this address, so that a client may keep them. */
-export const immutable = (status: SuccessStatus, contentType: string, body: Uint8Array) =>
-  new Reply(status, { kind: 'text', contentType, text: body, isImmutable: true });
+export const immutable = (contentType: string, body: Uint8Array) =>
+  new Reply(200, { kind: 'text', contentType, text: body, isImmutable: true });
 
 /** JSON of an operational endpoint whose status may report a failure, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });

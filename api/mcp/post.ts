@@ -41,7 +41,7 @@ export async function post(
   return streams && session !== null ? streamed(context, message, commentMs) : inFull(context, message);
 }
 
-const json = (text: string) => rawJson(200, [text]);
+const json = (text: string) => rawJson([text]);
 const maxDepth = 64;
 
 function parse(bytes: Uint8Array): unknown {

@@ -84,7 +84,7 @@ const metricsRoute = route({
   errors: ['auth.forbidden'],
   handle: async (_call, { metrics, database, config }) => {
     const scraped = await scrape(metrics, database, config());
-    return text(200, scraped.contentType, scraped.text);
+    return text(scraped.contentType, scraped.text);
   },
 });
 
@@ -101,7 +101,7 @@ const documentRoutes = (document: () => string): Route[] => [
     status: 200,
     response: z.looseObject({}).meta({ id: 'OpenApi', description: 'An OpenAPI document.' }),
     errors: [],
-    handle: () => rawJson(200, [document()]),
+    handle: () => rawJson([document()]),
   }),
   route({
     operationId: 'docs',

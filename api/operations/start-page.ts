@@ -30,5 +30,5 @@ export const startPageRoute = route({
   response: z.string(),
   mediaTypes: ['text/html'],
   errors: [],
-  handle: ({ sender: { request } }, services) => leadToConsole(services, request) ?? text(200, 'text/html; charset=utf-8', page),
+  handle: ({ sender: { request } }, services) => leadToConsole(services, request) ?? text('text/html; charset=utf-8', page),
 });

@@ -86,5 +86,5 @@ async function answer(call: PreflightCall, services: Services, found: PreflightA
     ...warned([...unknownFieldWarnings(call.bodyKeys, preflightBody), ...stuck]),
   });
   const explained: Record<string, string> = plan === undefined ? {} : { explain_plan: plan };
-  return rawJson(200, [objectText(answered, { impact: objectText(answered.impact, explained) })]);
+  return rawJson([objectText(answered, { impact: objectText(answered.impact, explained) })]);
 }

@@ -63,7 +63,7 @@ export async function showEvidence(call: EvidenceCall, services: Services): Prom
       services,
     );
     fault = verifyEvidence(text, { trustedKeys: null, anchor: null }, evidenceTools).fault;
-    if (fault === null) return rawJson(200, [text]);
+    if (fault === null) return rawJson([text]);
   }
   services.log.error({ request_id: id, fault }, 'the evidence of a request does not hold');
   throw conflict('content_changed', `its evidence does not hold: ${fault?.message}`, 'verify the audit log');

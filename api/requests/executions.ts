@@ -34,7 +34,7 @@ export async function showExecutions(call: Call<{ id: string }, { limit: number 
   if (executions.every(({ rows_affected: count }) => count === null || Number.isSafeInteger(count))) return { executions };
   // Counts above 2^53 - 1 are shown exactly (AG-50a), which JavaScript numbers cannot do.
   const texts = executions.map((shown, index) => objectText(shown, { rows_affected: rows[index]?.rows_affected ?? 'null' }));
-  return rawJson(200, [objectText({}, { executions: arrayText(texts) })]);
+  return rawJson([objectText({}, { executions: arrayText(texts) })]);
 }
 
 const access = (services: Services, call: Pick<Call<unknown, unknown, unknown>, 'generation'>, request: StoredRequest) =>

@@ -37,6 +37,6 @@ export const linkPageRoute = route({
   handle({ params: { id }, sender: { request } }, services) {
     if (consoleFiles(services) !== null) return pageReply(services, request);
     if (!isUuid(id)) throw refusal('route.not_found', 'no such path');
-    return text(200, 'text/html; charset=utf-8', pageOf(id));
+    return text('text/html; charset=utf-8', pageOf(id));
   },
 });

@@ -73,7 +73,7 @@ function inPieces({ database }: Services, page: Page, rows: readonly ListedReque
     longText(database, rows[index]) ?? JSON.stringify(detail),
     closeObject(),
   ]);
-  return rawJson(200, [`${openObject('{}', 'requests')}[`, ...items, `]${closeObject(rest)}`]);
+  return rawJson([`${openObject('{}', 'requests')}[`, ...items, `]${closeObject(rest)}`]);
 }
 
 function longText(database: Services['database'], row: ListedRequest | undefined): StreamedChunk | null {

@@ -65,7 +65,7 @@ async function answer(
   found: { request: StoredRequest & Shown; now: number },
 ): Promise<Reply> {
   const answered = shown.parse(await shownRequest(caller, services, found));
-  return rawJson(200, [objectText(answered, { metadata: found.request.metadata })]);
+  return rawJson([objectText(answered, { metadata: found.request.metadata })]);
 }
 
 /**

@@ -46,7 +46,7 @@ export async function readContent(call: ContentCall, services: Services): Promis
 }
 
 const replyOf = async (services: Services, head: EnvelopeHead, data: ExecutionResult | null): Promise<Reply> =>
-  rawJson(200, envelope(head, data === null ? null : await storedText(services, data)));
+  rawJson(envelope(head, data === null ? null : await storedText(services, data)));
 
 /** What the caller may read of an execution: its head, and where its data is unless there is none to be read. */
 export async function findContent(call: ContentCall, services: Services): Promise<Content> {
@@ -145,7 +145,7 @@ async function settledAnswer(
       truncated: false,
       errorMessage: text,
     };
-    return rawJson(200, envelope(head, null));
+    return rawJson(envelope(head, null));
   }
   if (status !== 'executed' && status !== 'failed') return null;
   const answering = answeringExecution(request)?.id ?? null;
@@ -154,7 +154,7 @@ async function settledAnswer(
   const execution = isRead ? newest : await findExecutionResult(services.database, request.id, answering);
   if (execution === undefined) throw noResultYet();
   const held = execution.result_kept === 'relay' ? await relayed(services.database, execution.id) : null;
-  if (held !== null) return rawJson(200, [held]);
+  if (held !== null) return rawJson([held]);
   const { head, data } = contentOf(call, services, request, execution);
   return replyOf(services, head, data);
 }

@@ -39,7 +39,7 @@ export async function takeInteraction(
 }
 
 /** 200 with an empty body. */
-export const nothing = (): Reply => text(200, 'text/plain; charset=utf-8', '');
+export const nothing = (): Reply => text('text/plain; charset=utf-8', '');
 
 /** The form of a signed call, in the time that Slack waits; null for a repeat. */
 export const signedForm = (call: FormCall, services: Services): Promise<URLSearchParams | null> =>
