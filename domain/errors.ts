@@ -119,6 +119,8 @@ export const outOfScope = 'outside what this agent token serves';
 /** 404 of a resource with the text of the catalogue (HT-97). */
 export const notFound = (resource: Resource) => refusal(`${resource}.not_found`, `${resource.replaceAll('_', ' ')} not found`);
 
+export const noSuchPath = () => refusal('route.not_found', 'no such path');
+
 /** 401 of a credential whose user was suspended or deleted, even while their call was under way (IM-I4). */
 export const suspended = () => refusal('auth.user_suspended', 'user suspended');
 

@@ -1,13 +1,8 @@
 import { z } from 'zod';
-import { refusal } from '../../domain/errors.js';
-import type { Services } from '../context.js';
 import { flag, named, text } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { finishLogin, oidcClient, startLogin } from './oidc.js';
-
-function checkOn({ config }: Services): void {
-  if (!config().console.enabled) throw refusal('route.not_found', 'no such path');
-}
+import { checkOn } from './page.js';
 
 const shared = { method: 'get', tag: 'console', access: 'public', checkOn } as const;
 const page = {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config/types.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
-import { GatewayError, refusal } from '../../domain/errors.js';
+import { GatewayError, noSuchPath } from '../../domain/errors.js';
 import { refuseCredential } from '../../runtime/authentication.js';
 import { cookieOf } from '../../runtime/credential.js';
 import { LoginFault, loginSecs, type OidcClient } from '../../runtime/oidc/code-login.js';
@@ -23,7 +23,7 @@ export function oidcClient(config: Config): OidcClient | null {
 
 function requireClient(config: Config): OidcClient {
   const client = oidcClient(config);
-  if (client === null) throw refusal('route.not_found', 'no such path');
+  if (client === null) throw noSuchPath();
   return client;
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { refusal } from '../../domain/errors.js';
+import { noSuchPath } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { empty, Reply } from '../http/reply.js';
 import { type ConsoleFile, type ConsoleFiles, formOf } from './files.js';
@@ -38,38 +38,40 @@ export const pageHeaders = {
     .join(', '),
 };
 
-const missing = () => refusal('route.not_found', 'no such path');
+export function checkOn({ config }: Services): void {
+  if (!config().console.enabled) throw noSuchPath();
+}
 
 /** The files of the console; null where it was not built. Refuses where it is off. */
-export function consoleFiles({ config, consoleFiles: files }: Services): ConsoleFiles | null {
-  if (!config().console.enabled) throw missing();
-  return files;
+export function consoleFiles(services: Services): ConsoleFiles | null {
+  checkOn(services);
+  return services.consoleFiles;
 }
 
 /** The page itself. It shows each of its parts under an address of its own, which a browser asks the server for (CO-1). */
 export function pageReply(services: Services, request: IncomingMessage): Reply {
   const files = consoleFiles(services);
-  if (files === null) throw missing();
+  if (files === null) throw noSuchPath();
   return fileReply(files.page, request, 'no-cache');
 }
 
 /** The page for a browser that goes to an address below it. A program that asks for a missing file gets a 404. */
 export function partReply(services: Services, request: IncomingMessage): Reply {
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
-  if (!isForPeople(request) || /\.\w+$/.test(path)) throw missing();
+  if (!isForPeople(request) || /\.\w+$/.test(path)) throw noSuchPath();
   return pageReply(services, request);
 }
 
 /** A file that never changes under its name. */
 export function assetReply(services: Services, name: string, request: IncomingMessage): Reply {
   const file = consoleFiles(services)?.assets.get(name);
-  if (file === undefined) throw missing();
+  if (file === undefined) throw noSuchPath();
   return fileReply(file, request, 'public, max-age=31536000, immutable');
 }
 
 /** Redirects `/console` to `/console/`. */
 export function redirectToSlash(services: Services): Reply {
-  if (consoleFiles(services) === null) throw missing();
+  if (consoleFiles(services) === null) throw noSuchPath();
   return toConsole();
 }
 

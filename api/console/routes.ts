@@ -3,11 +3,11 @@ import { isoOrNull } from '../../db/row-types.js';
 import { findUser } from '../../db/users.js';
 import { refusal } from '../../domain/errors.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
-import type { Services } from '../context.js';
 import { boundedText, instant, named, text, userIdText } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { expiresAt, permissions, rolesOf } from '../identity/schemas.js';
 import { makeCode } from './code.js';
+import { checkOn } from './page.js';
 import { signIn, signOut } from './sign-in.js';
 
 const newSession = z
@@ -31,10 +31,6 @@ const shownSession = named('Session', 'Who is signed in, and what they may do.',
   expires_at: expiresAt.meta({ description: 'When the session ends.' }),
   version: text('The version of the server.'),
 });
-
-function checkOn({ config }: Services): void {
-  if (!config().console.enabled) throw refusal('route.not_found', 'no such path');
-}
 
 const session = { path: '/api/console/session', tag: 'console', checkOn } as const;
 

@@ -1,7 +1,7 @@
 import Koa from 'koa';
 import compress from 'koa-compress';
 import { limitDatabaseWork, outsideDatabaseWork, remainingMs } from '../../db/call-limit.js';
-import { GatewayError, invalid, refusal } from '../../domain/errors.js';
+import { GatewayError, invalid, noSuchPath, refusal } from '../../domain/errors.js';
 import type { Authenticate } from '../../runtime/authentication.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import type { Generation, Services } from '../context.js';
@@ -155,9 +155,7 @@ function templateOf(match: Match): string {
 
 function refuseRoute(ctx: Koa.Context, match: Exclude<Match, { kind: 'route' }>, segments: readonly (string | null)[]): never {
   if (match.kind === 'none') {
-    throw segments.includes(null)
-      ? invalid('the path has a bad percent escape', 'path')
-      : refusal('route.not_found', 'no such path');
+    throw segments.includes(null) ? invalid('the path has a bad percent escape', 'path') : noSuchPath();
   }
   ctx.set('Allow', match.allow);
   if (match.readOnly) throw refusal('config.read_only', 'managed in server.toml; edit the file and reload');

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
-import { refusal } from '../../domain/errors.js';
+import { noSuchPath } from '../../domain/errors.js';
 import { type Reply, text } from './reply.js';
 
 const script = 'text/javascript; charset=utf-8';
@@ -33,6 +33,6 @@ export async function docsFile(name: string): Promise<Reply> {
   if (name === 'index.html') return text('text/html; charset=utf-8', html);
   if (name === 'start.js') return text(script, start);
   const contentType = Object.hasOwn(files, name) ? files[name] : undefined;
-  if (contentType === undefined) throw refusal('route.not_found', 'no such path');
+  if (contentType === undefined) throw noSuchPath();
   return text(contentType, new Uint8Array(await readFile(join(absolutePath(), name))));
 }

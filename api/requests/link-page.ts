@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { refusal } from '../../domain/errors.js';
+import { noSuchPath } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
 import { consoleFiles, pageReply } from '../console/page.js';
 import { requestParams } from '../http/fields.js';
@@ -36,7 +36,7 @@ export const linkPageRoute = route({
   errors: ['route.not_found'],
   handle({ params: { id }, sender: { request } }, services) {
     if (consoleFiles(services) !== null) return pageReply(services, request);
-    if (!isUuid(id)) throw refusal('route.not_found', 'no such path');
+    if (!isUuid(id)) throw noSuchPath();
     return text('text/html; charset=utf-8', pageOf(id));
   },
 });
