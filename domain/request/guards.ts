@@ -3,10 +3,10 @@ import type { Caller } from '../caller.js';
 import { type GatewayError, type Reason, refusal } from '../errors.js';
 import { mayStayHalfDone } from '../migration/stored.js';
 import { stepProgress } from './approval.js';
-import type { DispatchFacts } from './moves.js';
+import type { DispatchFacts, Move } from './moves.js';
 import { notOpen } from './refused.js';
 import { mayMove } from './relation.js';
-import type { BrokenPart, Instant, StoredRequest } from './types.js';
+import type { BrokenPart, Decision, Instant, StoredRequest } from './types.js';
 import { changed, type Verdict } from './verdict.js';
 
 export const conflict = (reason: Reason, text: string, hint: string | null = null) =>
@@ -21,6 +21,14 @@ export function commonRefusal(request: StoredRequest, caller: Caller, now: Insta
   const over = request.status === 'expired' || (request.status === 'pending' && reached(now, request.expiresAt));
   return over ? refusal('request.gone', 'request has expired') : null;
 }
+
+/** What the caller decides on the current step. */
+export const decisionOf = (
+  { currentStep }: StoredRequest,
+  { caller, comment, kind }: Extract<Move, { kind: Decision['action'] }>,
+  selector: string,
+  now: Instant,
+): Decision => ({ step: currentStep, userId: caller.id, action: kind, selector, comment, at: now, tokenId: caller.tokenId });
 
 /** RQ-57: the caller was shown another request than the one that is stored. */
 export const shownOther = (

@@ -3,7 +3,7 @@ import { forbidden, type GatewayError, invalid } from '../errors.js';
 import { countsFor, tieToRequester } from '../four-eyes.js';
 import { matchesSelector } from '../selectors.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
-import { commonRefusal, conflict, integrityFailed, lookAgain, shownOther, unfitForApproval } from './guards.js';
+import { commonRefusal, conflict, decisionOf, integrityFailed, lookAgain, shownOther, unfitForApproval } from './guards.js';
 import type { Move } from './moves.js';
 import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
@@ -25,15 +25,7 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
   if (unfit !== null) return integrityFailed(request, { noticedBy: 'approve', part: unfit, foundDigest }, now);
   const other = shownOther(request, move);
   if (other !== null) return refuse(other);
-  const decision: Decision = {
-    step: request.currentStep,
-    userId: move.caller.id,
-    action: 'approve',
-    selector,
-    comment: move.comment,
-    at: now,
-    tokenId: move.caller.tokenId,
-  };
+  const decision = decisionOf(request, move, selector, now);
   return approved(request, move, decision, now);
 }
 

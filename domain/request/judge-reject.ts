@@ -1,9 +1,9 @@
 import { matchesSelector } from '../selectors.js';
-import { commonRefusal, conflict, shownOther } from './guards.js';
+import { commonRefusal, conflict, decisionOf, shownOther } from './guards.js';
 import type { Move } from './moves.js';
 import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
-import type { Decision, Instant, StoredRequest } from './types.js';
+import type { Instant, StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
 
 type Reject = Extract<Move, { kind: 'reject' }>;
@@ -17,15 +17,7 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
   if (selector === null) return refuse(noApprover(request, move.caller));
   const other = shownOther(request, move);
   if (other !== null) return refuse(other);
-  const decision: Decision = {
-    step: request.currentStep,
-    userId: move.caller.id,
-    action: 'reject',
-    selector,
-    comment: move.comment,
-    at: now,
-    tokenId: move.caller.tokenId,
-  };
+  const decision = decisionOf(request, move, selector, now);
   return changed(
     { status: 'rejected', resolvedAt: now },
     [

@@ -1,5 +1,5 @@
-import type { ClassifiedStatement, StatementClass } from '../../domain/statement.js';
-import type { FormLimits } from '../form.js';
+import type { ClassifiedStatement } from '../../domain/statement.js';
+import { classOf, type FormLimits } from '../form.js';
 import { refuseFor } from '../reasons.js';
 import type { Refused, StatementVerdict } from '../verdict.js';
 import { strayInto } from './ddl-parts.js';
@@ -34,7 +34,7 @@ function classifiedOf(statement: MysqlStatement, text: string, form: MysqlForm, 
   );
   return {
     text,
-    class: classOf(form, found),
+    class: classOf(form, { calls: found.listedCall, writes: found.locksRows || found.assigns, creates: false }),
     type: form.type,
     kind: form.kind,
     producesRows: form.kind === 'query' || form.kind === 'show' || form.kind === 'explain' || (form.kind === 'dml' && returning),
@@ -42,13 +42,4 @@ function classifiedOf(statement: MysqlStatement, text: string, form: MysqlForm, 
     outsideTransaction: false,
     explainable: form.kind === 'query' || form.kind === 'dml',
   };
-}
-
-function classOf(form: MysqlForm, found: MysqlFindings): StatementClass {
-  if (form.class === 'setting') return 'setting';
-  const runs = form.inside === 'runs';
-  const calls = form.inside !== 'defined' && found.listedCall;
-  const write = form.class === 'write' || calls || (runs && (found.locksRows || found.assigns));
-  if (form.class === 'ddl') return write ? 'write+ddl' : 'ddl';
-  return write ? 'write' : 'read';
 }

@@ -1,11 +1,10 @@
-import type { StatementClass } from '../../domain/statement.js';
-import type { Form, FormLimits } from '../form.js';
+import { classOf, type FormLimits } from '../form.js';
 import { refuseFor, wordsOfTag } from '../reasons.js';
 import { reservedIn, stringsOf } from '../reserved-table.js';
 import { type TreeNode, taggedOf } from '../tree.js';
 import type { Refused, StatementVerdict } from '../verdict.js';
 import { factsOf } from './facts.js';
-import { type Findings, findIn } from './findings.js';
+import { findIn } from './findings.js';
 import { formOf } from './forms.js';
 import type { ParsedStatement } from './parser.js';
 
@@ -21,7 +20,8 @@ export function classifyStatement(parsed: ParsedStatement, text: string, limits:
   if (found.stranger !== null) return refuseFor('not understood', `${wordsOfTag(found.stranger)} inside a statement`);
   if (found.parameter) return refuseFor('not understood', 'a parameter without a value', 'write the value in place of $1');
   const kind = form.kind === 'query' && found.intoTable ? 'ddl' : form.kind;
-  const statementClass = classOf(form, found);
+  const writes = found.changesRows || found.locksRows;
+  const statementClass = classOf(form, { calls: found.listedCall, writes, creates: found.intoTable });
   return {
     destructive: form.destructive === true,
     facts: { ...factsOf(inner.tag, inner.body, form, found), ddl: statementClass.endsWith('ddl') },
@@ -36,16 +36,6 @@ export function classifyStatement(parsed: ParsedStatement, text: string, limits:
       explainable: kind === 'query' || kind === 'dml',
     },
   };
-}
-
-function classOf(form: Form, found: Findings): StatementClass {
-  if (form.class === 'setting') return 'setting';
-  const runs = form.inside === 'runs';
-  const calls = form.inside !== 'defined' && found.listedCall;
-  const write = form.class === 'write' || calls || (runs && (found.changesRows || found.locksRows));
-  const ddl = form.class === 'ddl' || (runs && found.intoTable);
-  if (write) return ddl ? 'write+ddl' : 'write';
-  return ddl ? 'ddl' : 'read';
 }
 
 const hasReturning = (body: TreeNode): boolean => body.returningClause !== undefined;
