@@ -1,13 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import { withPart } from '../lib/page-part.js';
 import { agentToml } from './config-schema.js';
 
 /** The page with the table of keys. After a schema change, `npx tsx agent/keys-file.ts` rewrites the table. */
 export const agentKeysFile = new URL('../docs/agent.md', import.meta.url);
-
-const begin = '<!-- keys -->\n';
-const end = '<!-- end of keys -->';
 
 export interface AgentKey {
   /** As in the file, such as `marker.mode`; `databases.<name>.<environment>.url` for keys of a database. */
@@ -36,13 +34,11 @@ export function listAgentKeys(): AgentKey[] {
 
 /** The page with the table of the current schema. */
 export function withCurrentAgentKeys(page: string): string {
-  const [before = '', rest = ''] = page.split(begin);
   const rows = listAgentKeys().map(({ path, type, fallback, meaning }) => {
     const shown = fallback === undefined ? '' : `\`${JSON.stringify(fallback)}\``;
     return `| \`${path}\` | ${type} | ${shown} | ${meaning} |\n`;
   });
-  const table = `| Key | Type | Default | Meaning |\n|---|---|---|---|\n${rows.join('')}`;
-  return `${before}${begin}\n${table}\n${rest.slice(rest.indexOf(end))}`;
+  return withPart(page, 'keys', `| Key | Type | Default | Meaning |\n|---|---|---|---|\n${rows.join('')}`);
 }
 
 function keysOf(schema: Schema, path: readonly string[]): AgentKey[] {

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
+import { withPart } from '../lib/page-part.js';
 import { fileSchema } from './draft.js';
 import { type KnownKey, listKeys } from './known-keys.js';
 import type { KeyAbout } from './leaf.js';
@@ -8,15 +9,8 @@ import { RESTART_KEYS } from './reload.js';
 /** The page with the table of keys. After a change of the schema, `npx tsx config/keys-file.ts` writes the table again. */
 export const keysFile = new URL('../docs/configuration.md', import.meta.url);
 
-const begin = '<!-- keys -->\n';
-const end = '<!-- end of keys -->';
-
 /** The page with the table of the current schema. */
-export function withCurrentKeys(page: string): string {
-  const [before = '', rest = ''] = page.split(begin);
-  const after = rest.slice(rest.indexOf(end));
-  return `${before}${begin}\n${tables()}\n${after}`;
-}
+export const withCurrentKeys = (page: string): string => withPart(page, 'keys', tables());
 
 function tables(): string {
   const sections = new Map<string, KnownKey[]>();

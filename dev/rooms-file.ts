@@ -1,19 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { withPart } from '../lib/page-part.js';
 
 /** The page with the picture of the rooms. After a change of `dev/import-rules.cjs`, `npx tsx dev/rooms-file.ts` redraws it. */
 export const roomsFile = new URL('../docs/architecture.md', import.meta.url);
 
-const begin = '<!-- rooms -->\n';
-const end = '<!-- end of rooms -->';
-
 /** The page with the picture and table of the current import rules. */
-export function withCurrentRooms(page: string): string {
-  const [before = '', rest = ''] = page.split(begin);
-  const after = rest.slice(rest.indexOf(end));
-  return `${before}${begin}\n${picture(readRooms())}\n\n${table(readRooms())}\n\n${after}`;
-}
+export const withCurrentRooms = (page: string): string =>
+  withPart(page, 'rooms', `${picture(readRooms())}\n\n${table(readRooms())}\n`);
 
 interface Room {
   name: string;
