@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { withLock } from '../with-lock.js';
-import { type DebianOptions, debianRelease, unpackDebian } from './debian.js';
-import { mariadbCache } from './program.js';
+import { type DebianOptions, debianRelease, unpackDebian } from '../../dev/mariadb/debian.js';
+import { mariadbCache } from '../../dev/mariadb/program.js';
+import { withLock } from '../../dev/with-lock.js';
 
 const place = 'usr/share/mysql/mysql-test/main';
 const fetchWaitMs = 10 * 60_000;
