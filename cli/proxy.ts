@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { connect as connectPlain, isIP } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { isLoopbackHost } from '../domain/loopback.js';
 import { isPrivateHost } from './config/address.js';
 
 /**
@@ -9,8 +10,9 @@ import { isPrivateHost } from './config/address.js';
  * hosts: a proxy would read the token. With https a proxy sees only the host name.
  */
 export function proxyFor(url: URL, environment: Record<string, string | undefined>): URL | null {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isLoopback(host) || (url.protocol === 'http:' && isPrivateHost(url.hostname)) || isExcepted(host, environment)) return null;
+  const host = hostOf(url);
+  if (isLoopbackHost(host) || (url.protocol === 'http:' && isPrivateHost(url.hostname)) || isExcepted(host, environment))
+    return null;
   const read = (name: string) => environment[name] || environment[name.toUpperCase()] || undefined;
   const text = read(url.protocol === 'https:' ? 'https_proxy' : 'http_proxy') ?? read('all_proxy');
   if (text === undefined) return null;
@@ -96,10 +98,6 @@ function hostOf(url: URL): string {
 
 function portOf(url: URL): number {
   return Number(url.port || (url.protocol === 'https:' ? 443 : 80));
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 /** NO_PROXY: names including their subdomains, with or without a leading dot, addresses, or `*`. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
-import { GatewayError, refusal } from '../domain/errors.js';
+import { GatewayError, noSuchPath, refusal } from '../domain/errors.js';
 import type { Configuration } from '../runtime/configuration.js';
 import { errorBody, errorHeaders, httpStatus } from '../runtime/http-errors.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
@@ -110,7 +110,7 @@ const json = (status: number, body: unknown): Answer => ({
 
 const refused = (error: GatewayError) => json(httpStatus(error.code), errorBody(error));
 const refusals = {
-  unknownPath: refused(refusal('route.not_found', 'no such path')),
+  unknownPath: refused(noSuchPath()),
   otherMethod: refused(refusal('route.method_not_allowed', 'method not allowed')),
   unavailable: refused(refusal('service.unavailable', 'the gateway database is not reachable')),
 };
