@@ -2,7 +2,7 @@ import { shortDuration } from '../../lib/duration.js';
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import type { Style } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 
@@ -12,11 +12,7 @@ export async function listAgents(context: Context): Promise<Answer> {
   const { style } = context.output;
   const rows = (reply.json().get('agents')?.items() ?? []).map((agent) => rowOf(agent, style));
   const table = () => renderTable(header, rows, { style });
-  return {
-    data: reply.text,
-    human: () => (rows.length === 0 ? '' : table()),
-    ...(rows.length === 0 ? { note: 'no agents' } : {}),
-  };
+  return listAnswer(reply.text, rows.length, 'agents', table);
 }
 
 const header = ['AGENT', 'STATUS', 'LAST POLL', 'JOBS', 'VERSION', 'DATABASES'];

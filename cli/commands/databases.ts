@@ -1,6 +1,6 @@
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 
 /** `svc databases`: the registered databases that the caller may view. */
@@ -9,9 +9,5 @@ export async function listDatabases(context: Context): Promise<Answer> {
   const pairs = reply.json().get('databases')?.items() ?? [];
   const rows = pairs.map((pair) => ['database', 'environment', 'dialect'].map((key) => showValue(pair.get(key))));
   const table = () => renderTable(['DATABASE', 'ENVIRONMENT', 'DIALECT'], rows, { style: context.output.style });
-  return {
-    data: reply.text,
-    human: () => (rows.length === 0 ? '' : table()),
-    ...(rows.length === 0 ? { note: 'no databases' } : {}),
-  };
+  return listAnswer(reply.text, rows.length, 'databases', table);
 }

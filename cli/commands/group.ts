@@ -1,17 +1,15 @@
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { renderDetails } from '../output/details.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 
 /** `svc group list`: one name per line. */
 export async function listGroups(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'groups'] });
   const groups = reply.json().get('groups')?.items() ?? [];
-  return {
-    data: reply.text,
-    human: () => groups.map((name) => `${visible(name.string() ?? '')}\n`).join(''),
-    ...(groups.length === 0 ? { note: 'no groups' } : {}),
-  };
+  return listAnswer(reply.text, groups.length, 'groups', () =>
+    groups.map((name) => `${visible(name.string() ?? '')}\n`).join(''),
+  );
 }
 
 export async function showGroup(context: Context, args: readonly string[]): Promise<Answer> {

@@ -3,7 +3,7 @@ import { objectText } from '../../lib/json/write.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import { approverSteps, autoApproval } from '../output/policy-parts.js';
 import { renderTable } from '../output/table.js';
 import { type PolicyKind, policyKinds } from '../policy-kinds.js';
@@ -77,11 +77,10 @@ export async function listPolicies(context: Context, _: readonly string[], { kin
   const found = wanted.map((list, index) => ({ list, items: replies[index]?.json().get(list.key) }));
   const all = () => Object.fromEntries(found.map(({ list, items }) => [list.key, items?.text ?? '[]']));
   const shown = found.filter(({ items }) => (items?.items().length ?? 0) > 0);
-  return {
-    data: kind === undefined ? objectText({}, all()) : replies[0]!.text,
-    human: () => shown.map(({ list, items }) => tableOf(context, list, items?.items() ?? [], kind === undefined)).join('\n'),
-    ...(shown.length === 0 ? { note: 'no policies' } : {}),
-  };
+  const data = kind === undefined ? objectText({}, all()) : replies[0]!.text;
+  return listAnswer(data, shown.length, 'policies', () =>
+    shown.map(({ list, items }) => tableOf(context, list, items?.items() ?? [], kind === undefined)).join('\n'),
+  );
 }
 
 function tableOf(context: Context, { key, header, row }: List, items: readonly JsonText[], titled: boolean): string {

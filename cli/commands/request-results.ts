@@ -1,7 +1,7 @@
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { tableInstant } from '../output/instant.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 import { shortIds } from '../request-id.js';
 
@@ -24,17 +24,6 @@ export async function listResults(context: Context, _: readonly string[], option
     ];
   });
   const header = ['REQUEST', 'EXECUTION', 'DATABASE', 'OPERATION', 'STORED', 'KEPT UNTIL', 'BYTES'];
-  return {
-    data: reply.text,
-    human: () =>
-      rows.length === 0
-        ? ''
-        : renderTable(header, rows, {
-            rightAligned: new Set([6]),
-            whole: new Set([0, 1]),
-            spare: [1, 6],
-            style: context.output.style,
-          }),
-    ...(rows.length === 0 ? { note: 'no stored results' } : {}),
-  };
+  const how = { rightAligned: new Set([6]), whole: new Set([0, 1]), spare: [1, 6], style: context.output.style };
+  return listAnswer(reply.text, rows.length, 'stored results', () => renderTable(header, rows, how));
 }

@@ -6,7 +6,7 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
 import { tableInstant } from '../output/instant.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { parseWhen } from '../when.js';
@@ -94,11 +94,7 @@ export async function listTokens(context: Context, _: readonly string[], options
   const tokens = all.filter(isWanted);
   const data =
     tokens.length === all.length ? reply.text : objectText({}, { tokens: arrayText(tokens.map((token) => token.text)) });
-  return {
-    data,
-    human: () => (tokens.length === 0 ? '' : tokenTable(context, tokens)),
-    ...(tokens.length === 0 ? { note: 'no tokens' } : {}),
-  };
+  return listAnswer(data, tokens.length, 'tokens', () => tokenTable(context, tokens));
 }
 
 export async function revokeToken(context: Context, args: readonly string[]): Promise<Answer> {

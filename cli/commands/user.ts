@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
 import { tableInstant } from '../output/instant.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 
@@ -59,11 +59,7 @@ export async function listUsers(context: Context): Promise<Answer> {
       whole: new Set([0]),
       paintCell: statusPainter(style, rows, 1),
     });
-  return {
-    data: reply.text,
-    human: () => (users.length === 0 ? '' : table()),
-    ...(users.length === 0 ? { note: 'no users' } : {}),
-  };
+  return listAnswer(reply.text, users.length, 'users', table);
 }
 
 export async function showUser(context: Context, args: readonly string[]): Promise<Answer> {

@@ -1,7 +1,7 @@
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { renderDetails, showValue } from '../output/details.js';
-import type { Answer } from '../output/output.js';
+import { type Answer, listAnswer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 
 /** `svc webhook list`: the webhooks of `server.toml`, in its order. */
@@ -9,11 +9,7 @@ export async function listWebhooks(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'webhooks'] });
   const rows = (reply.json().get('webhooks')?.items() ?? []).map(rowOf);
   const table = () => renderTable(['ID', 'URL', 'EVENTS', 'FORMAT', 'SECRET'], rows, { style: context.output.style });
-  return {
-    data: reply.text,
-    human: () => (rows.length === 0 ? '' : table()),
-    ...(rows.length === 0 ? { note: 'no webhooks' } : {}),
-  };
+  return listAnswer(reply.text, rows.length, 'webhooks', table);
 }
 
 function rowOf(webhook: JsonText): string[] {

@@ -1,7 +1,6 @@
 import { errorText, resultText, rpcCodes } from '../../domain/json-rpc.js';
 import { BadArgument, readArguments } from '../../domain/mcp-arguments.js';
-import type { JsonText } from '../../lib/json/read.js';
-import { tryJson } from '../../lib/json/read.js';
+import { type JsonText, tryJson } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { Client } from '../client.js';
 import type { Context } from '../context.js';

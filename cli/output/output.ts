@@ -19,6 +19,10 @@ export interface Answer {
   exit?: number;
 }
 
+/** A list of `things`, or that there are none. */
+export const listAnswer = (data: string, count: number, things: string, human: () => string): Answer =>
+  count === 0 ? { data, human: () => '', note: `no ${things}` } : { data, human };
+
 /** The only writer of stdout and stderr (CL-12, CL-13). */
 export interface Output {
   readonly mode: OutputMode;

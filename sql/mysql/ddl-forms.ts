@@ -1,5 +1,4 @@
-import type { Form } from '../form.js';
-import { ddl } from '../form.js';
+import { ddl, type Form } from '../form.js';
 import { migration, type Reason, refuseFor } from '../reasons.js';
 import type { Refused } from '../verdict.js';
 import { clausesOf } from './ddl-parts.js';

@@ -1,5 +1,4 @@
-import type { Form, FormLimits } from '../form.js';
-import { ddl } from '../form.js';
+import { ddl, type Form, type FormLimits } from '../form.js';
 import { type Reason, refuseFor } from '../reasons.js';
 import { notUnderstood, type Refused } from '../verdict.js';
 import { alter, analyzeTable, create, drop, isTableNext, rename } from './ddl-forms.js';

@@ -1,5 +1,4 @@
-import type { Form } from '../form.js';
-import { ddl } from '../form.js';
+import { ddl, type Form } from '../form.js';
 import { type Reason, refuseFor, refuseObject } from '../reasons.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import type { Refused } from '../verdict.js';

@@ -1,5 +1,4 @@
-import type { Form, FormLimits } from '../form.js';
-import { ddl } from '../form.js';
+import { ddl, type Form, type FormLimits } from '../form.js';
 import { type Reason, refuseFor, wordsOfTag } from '../reasons.js';
 import type { TreeNode } from '../tree.js';
 import type { Refused } from '../verdict.js';

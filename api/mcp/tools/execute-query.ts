@@ -1,5 +1,4 @@
-import type { Status } from '../../../domain/request/types.js';
-import { wentWrong } from '../../../domain/request/types.js';
+import { type Status, wentWrong } from '../../../domain/request/types.js';
 import { create } from './create.js';
 import { follow } from './follow.js';
 import { outcomeOf, outcomeProperties } from './outcome.js';
