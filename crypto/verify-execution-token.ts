@@ -1,5 +1,5 @@
 import {
-  firstMessage,
+  firstMessageOf,
   readInstant,
   readTokenFields,
   secondMessage,
@@ -56,16 +56,7 @@ function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>
   const publicKey = keys.get(textField(fields, 'key_id'));
   if (publicKey === undefined) return 'unknown key';
   if (![first, second].every((hex) => /^[0-9a-f]{128}$/.test(hex))) return 'invalid signature hex';
-  const message = firstMessage({
-    requestId: textField(fields, 'request_id'),
-    operation: textField(fields, 'operation'),
-    environment: textField(fields, 'environment'),
-    database: textField(fields, 'database'),
-    detailHash: textField(fields, 'detail_hash'),
-    expiresAt: textField(fields, 'expires_at'),
-    requesterRole: textField(fields, 'requester_role'),
-    requesterSubjectId: textField(fields, 'requester_subject_id'),
-  });
+  const message = firstMessageOf(fields);
   const verifies =
     verifySignature(publicKey, utf8(message), first) && verifySignature(publicKey, utf8(secondMessage(fields)), second);
   return verifies ? null : 'signature invalid';

@@ -41,6 +41,19 @@ export function firstMessage(fields: FirstFields): string {
   return firstValues(fields).join('|');
 }
 
+/** The same of a token that was read. */
+export const firstMessageOf = (fields: TokenFields): string =>
+  firstMessage({
+    requestId: textField(fields, 'request_id'),
+    operation: textField(fields, 'operation'),
+    environment: textField(fields, 'environment'),
+    database: textField(fields, 'database'),
+    detailHash: textField(fields, 'detail_hash'),
+    expiresAt: textField(fields, 'expires_at'),
+    requesterRole: textField(fields, 'requester_role'),
+    requesterSubjectId: textField(fields, 'requester_subject_id'),
+  });
+
 /** Whether the eight values can be signed: no `|`, control character or lone surrogate (ET-07). */
 export function isSignable(fields: FirstFields): boolean {
   return firstValues(fields).every((value) => !/[|\p{Cc}\p{Surrogate}]/u.test(value));

@@ -6,6 +6,7 @@ import { networkOf } from '../domain/rate-limit.js';
 import type { ClientAddress } from './client-address.js';
 import type { AuthFailure } from './credential-verdict.js';
 import type { Metrics } from './metrics.js';
+import { tryToAudit } from './try-to-audit.js';
 
 /** AU-12: individual events per client address (of IPv6: per /64) and minute. One event at the end of the minute sums up the rest. */
 const eventsPerWindow = 60;
@@ -71,14 +72,8 @@ export function createAuthFailureLog(services: AuthFailureServices): AuthFailure
   };
 }
 
-async function writeEvent({ database, metrics, log }: AuthFailureServices, draft: AuditDraft): Promise<void> {
-  try {
-    await insertLoneEvent(database, draft);
-  } catch (error) {
-    metrics.auditWriteFailures.inc();
-    log.error({ error: String(error) }, 'auth.failure not written');
-  }
-}
+const writeEvent = (services: AuthFailureServices, draft: AuditDraft): Promise<void> =>
+  tryToAudit(services, 'auth.failure', () => insertLoneEvent(services.database, draft));
 
 const anonymous = (address: ClientAddress): Actor => ({ id: 'anonymous', type: 'user', tokenId: null, ...address });
 

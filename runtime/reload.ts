@@ -9,6 +9,7 @@ import { type GenerationWatch, syncGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
 import type { ReloadRecord } from './reload-record.js';
 import { StartError } from './start-error.js';
+import { tryToAudit } from './try-to-audit.js';
 
 const atMostEveryMs = 5000;
 /** How many errors `config.rejected` keeps. */
@@ -98,14 +99,11 @@ function linesOf({ metrics, log }: ReloadOptions, file: string, error: unknown):
   return [`${file}: the reload failed; the log says why`];
 }
 
-async function reject(
-  { database, metrics, log }: ReloadOptions,
-  errors: readonly string[],
-  warnings: readonly string[],
-): Promise<Outcome> {
+async function reject(options: ReloadOptions, errors: readonly string[], warnings: readonly string[]): Promise<Outcome> {
+  const { database, log } = options;
   for (const error of errors) log.error({}, error);
-  try {
-    await database.transaction((tx) =>
+  await tryToAudit(options, 'config.rejected', () =>
+    database.transaction((tx) =>
       insertAuditEvents(tx, [
         {
           type: 'config.rejected',
@@ -117,10 +115,7 @@ async function reject(
           metadata: { errors: errors.slice(0, maxErrors) },
         },
       ]),
-    );
-  } catch (error) {
-    metrics.auditWriteFailures.inc();
-    log.error({ error: String(error) }, 'config.rejected not written');
-  }
+    ),
+  );
   return { outcome: 'rejected', errors, warnings };
 }

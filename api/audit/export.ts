@@ -13,6 +13,7 @@ import type { EffectiveRole } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { isUnrestricted } from '../../domain/permissions.js';
 import { areInTree } from '../../runtime/audit-tree.js';
+import { tryToAudit } from '../../runtime/try-to-audit.js';
 import type { Services } from '../context.js';
 import { type Reply, stream } from '../http/reply.js';
 import { type SignedTree, signedTree, unproven } from './tree.js';
@@ -127,10 +128,5 @@ async function audit(services: Services, actor: Actor, filters: Record<string, s
     reason: null,
     metadata: { filters, count },
   };
-  try {
-    await outsideCall(() => insertLoneEvent(services.database, draft));
-  } catch (error) {
-    services.metrics.auditWriteFailures.inc();
-    services.log.error({ error: String(error) }, 'audit.exported not written');
-  }
+  await tryToAudit(services, draft.type, () => outsideCall(() => insertLoneEvent(services.database, draft)));
 }

@@ -1,6 +1,7 @@
 import { insertLoneEvent } from '../../db/audit.js';
 import type { AuditDraft } from '../../domain/audit/draft.js';
 import type { PreflightAnswer } from '../../domain/preflight.js';
+import { tryToAudit } from '../../runtime/try-to-audit.js';
 import type { Services } from '../context.js';
 import { pairDialect } from '../requests/pair.js';
 import { auditTexts, redactDetail } from '../requests/redaction.js';
@@ -15,7 +16,7 @@ export async function auditPreflight(
 ): Promise<void> {
   if (call.signal.aborted) return;
   const { database, environment } = call.body;
-  try {
+  await tryToAudit(services, 'preflight.attempted', async () => {
     const dialect = await pairDialect(services.database, call.generation, call.body);
     const text = { operation: migrationOf(call), detail: call.body.sql, dialect };
     const redactedDetail = await redactDetail(services, text, call.caller);
@@ -28,10 +29,7 @@ export async function auditPreflight(
     };
     const texts = auditTexts(services, { ...text, redactedDetail });
     await insertLoneEvent(services.database, draftOf(call, found, impact), { ...subject, ...texts });
-  } catch (error) {
-    services.metrics.auditWriteFailures.inc();
-    services.log.error({ error: String(error) }, 'preflight.attempted not written');
-  }
+  });
 }
 
 /** A bundle is identified by its versions (AU-52). */

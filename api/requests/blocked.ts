@@ -3,6 +3,7 @@ import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import { invalid } from '../../domain/errors.js';
 import type { Operation } from '../../domain/policies.js';
 import type { CreationInput } from '../../domain/request/new-request.js';
+import { tryToAudit } from '../../runtime/try-to-audit.js';
 import type { Review, ReviewFinding } from '../../sql/review.js';
 import type { Services } from '../context.js';
 import { auditTexts } from './redaction.js';
@@ -52,12 +53,9 @@ async function auditBlocked(
       ...(input.emergency ? { break_glass_attempted: true } : {}),
     },
   };
-  try {
+  await tryToAudit(services, draft.type, async () => {
     const texts = auditTexts(services, { operation, detail: input.detail, redactedDetail });
     const subject = { requestId: null, operation, database, environment, ...texts };
     await insertLoneEvent(services.database, draft, subject);
-  } catch (error) {
-    services.metrics.auditWriteFailures.inc();
-    services.log.error({ error: String(error) }, 'request.blocked_by_review not written');
-  }
+  });
 }

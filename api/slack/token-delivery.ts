@@ -3,6 +3,7 @@ import { outsideDatabaseWork } from '../../db/call-limit.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import { isSlackUserId } from '../../domain/slack/mentions.js';
 import { tokenMessage } from '../../domain/slack/token-message.js';
+import { tryToAudit } from '../../runtime/try-to-audit.js';
 import type { Services } from '../context.js';
 import { tokenDelivered } from '../identity/events.js';
 
@@ -25,13 +26,8 @@ export async function deliverToken(services: Services, to: TokenToDeliver): Prom
   // The name of a channel would post the token to it.
   const delivered = isSlackUserId(slackUserId) && (await send(services, to));
   const event = tokenDelivered(actor, tokenId, delivered ? 'delivered' : 'failed', !delivered && elseReturned);
-  try {
-    await insertLoneEvent(services.database, event);
-  } catch (error) {
-    // The token is valid and on its way: a refusal now would lose it.
-    services.metrics.auditWriteFailures.inc();
-    services.log.error({ error: String(error) }, 'token.delivery not written');
-  }
+  // The token is valid and on its way: a refusal now would lose it.
+  await tryToAudit(services, 'token.delivery', () => insertLoneEvent(services.database, event));
   return delivered;
 }
 

@@ -1,7 +1,7 @@
 import {
   approvalMessage,
   detailMessage,
-  firstMessage,
+  firstMessageOf,
   readInstant,
   readTokenFields,
   secondMessage,
@@ -55,16 +55,7 @@ export function tokenFault(evidence: Evidence, tools: EvidenceTools): Fault | nu
 }
 
 function isSigned(fields: TokenFields, { public_key: key }: EvidenceKey, tools: EvidenceTools): boolean {
-  const first = firstMessage({
-    requestId: textField(fields, 'request_id'),
-    operation: textField(fields, 'operation'),
-    environment: textField(fields, 'environment'),
-    database: textField(fields, 'database'),
-    detailHash: textField(fields, 'detail_hash'),
-    expiresAt: textField(fields, 'expires_at'),
-    requesterRole: textField(fields, 'requester_role'),
-    requesterSubjectId: textField(fields, 'requester_subject_id'),
-  });
+  const first = firstMessageOf(fields);
   return (
     tools.isSigned(key, first, textField(fields, 'signature')) &&
     tools.isSigned(key, secondMessage(fields), textField(fields, 'claim_signature'))
