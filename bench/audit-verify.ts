@@ -9,7 +9,7 @@ import type { BenchOptions } from './system.js';
 
 const now = '2031-04-05T06:08:00.000000Z';
 const key = signingKeyFromSeed(new Uint8Array(32).fill(1));
-const sign = (text: string) => key.sign(new TextEncoder().encode(text));
+const { sign } = key;
 
 const perBatch = 10_000;
 
@@ -35,7 +35,7 @@ export async function auditVerify({ count = 200_000, runs = 5 }: BenchOptions): 
 function walk(count: number): { events: number; seconds: number; cpuSeconds: number } {
   const context: ChainContext = {
     hash: eventHash,
-    isSigned: (_, text, signature) => verifySignature(key.publicKeyHex, new TextEncoder().encode(text), signature),
+    isSigned: (_, text, signature) => verifySignature(key.publicKeyHex, text, signature),
     head: headAt(Number.MAX_SAFE_INTEGER, ''),
     anchor: null,
     purges: [],

@@ -1,12 +1,13 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { utf8 } from '../lib/utf8.js';
 import { sha256Hex } from './hash.js';
 
 export interface SigningKey {
   /** First 16 hex characters of the SHA-256 of the raw public key (ET-16). */
   readonly keyId: string;
   readonly publicKeyHex: string;
-  /** Pure Ed25519 signature as 128 lowercase hex characters (ET-05). */
-  sign(message: Uint8Array): string;
+  /** Pure Ed25519 signature as 128 lowercase hex characters (ET-05). Of a text, its UTF-8 is signed. */
+  sign: (message: string | Uint8Array) => string;
 }
 
 // DER headers of RFC 8410: not every Node version that we support can import raw Ed25519 keys.
@@ -24,15 +25,15 @@ export function signingKeyFromSeed(seed: Uint8Array): SigningKey {
   return {
     keyId: keyIdOf(publicKeyHex),
     publicKeyHex,
-    sign: (message) => sign(null, message, privateKey).toString('hex'),
+    sign: (message) => sign(null, bytesOf(message), privateKey).toString('hex'),
   };
 }
 
 /** Whether the signature (128 lowercase hex) fits. A malformed key or signature is false, not an error. */
-export function verifySignature(publicKeyHex: string, message: Uint8Array, signatureHex: string): boolean {
+export function verifySignature(publicKeyHex: string, message: string | Uint8Array, signatureHex: string): boolean {
   if (!isPublicKeyHex(publicKeyHex) || !SIGNATURE_HEX.test(signatureHex)) return false;
   try {
-    return verify(null, message, publicKeyObject(publicKeyHex), hexBytes(signatureHex));
+    return verify(null, bytesOf(message), publicKeyObject(publicKeyHex), hexBytes(signatureHex));
   } catch {
     return false;
   }
@@ -47,6 +48,8 @@ export function keyIdOf(publicKeyHex: string): string {
 export function isPublicKeyHex(text: string): boolean {
   return KEY_HEX.test(text);
 }
+
+const bytesOf = (message: string | Uint8Array) => (typeof message === 'string' ? utf8(message) : message);
 
 export function hexBytes(hex: string): Uint8Array {
   return Uint8Array.from(Buffer.from(hex, 'hex'));

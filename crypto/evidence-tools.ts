@@ -1,5 +1,4 @@
 import type { EvidenceTools, LogState } from '../domain/evidence/tools.js';
-import { utf8 } from '../lib/utf8.js';
 import { eventHash } from './audit-hash.js';
 import { hexBytes, keyIdOf, verifySignature } from './ed25519.js';
 import { sha256Hex } from './hash.js';
@@ -14,7 +13,7 @@ const sized = ({ size, root }: LogState) => ({ size, root: hexBytes(root) });
 export const evidenceTools: EvidenceTools = {
   sha256: sha256Hex,
   keyIdOf,
-  isSigned: (publicKey, text, signature) => verifySignature(publicKey, utf8(text), signature),
+  isSigned: verifySignature,
   eventHash,
   rootByProof(hash, seq, size, proof) {
     const root = rootByInclusion(seq - 1, size, leafHash(hexBytes(hash)), hashes(proof));

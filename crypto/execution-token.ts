@@ -8,7 +8,6 @@ import {
   secondMessage,
   type TokenValue,
 } from '../domain/execution-token.js';
-import { utf8 } from '../lib/utf8.js';
 import type { SigningKey } from './ed25519.js';
 import { sha256Hex } from './hash.js';
 
@@ -84,7 +83,7 @@ export function signExecutionToken(claims: TokenClaims, key: SigningKey): string
     ['expires_at', first.expiresAt],
     ['requester_role', first.requesterRole],
     ['requester_subject_id', first.requesterSubjectId],
-    ['signature', key.sign(utf8(firstMessage(first)))],
+    ['signature', key.sign(firstMessage(first))],
     ['issued_at', claims.issuedAt.toISOString()],
     ['v', 2],
     ['key_id', key.keyId],
@@ -92,7 +91,7 @@ export function signExecutionToken(claims: TokenClaims, key: SigningKey): string
     ...repeatedTerms(claims),
     ...addedTerms(claims).flatMap(([key, value]): [string, TokenValue][] => (value === undefined ? [] : [[key, value]])),
   ]);
-  fields.set('claim_signature', key.sign(utf8(secondMessage(fields))));
+  fields.set('claim_signature', key.sign(secondMessage(fields)));
   return JSON.stringify(Object.fromEntries(fields));
 }
 

@@ -1,6 +1,5 @@
 import { readInstant, readTokenFields, type TokenFields, type TokenValue, textField } from '../domain/execution-token.js';
 import { type ExplainKind, explainMembers, explainMessage } from '../domain/explain-token.js';
-import { utf8 } from '../lib/utf8.js';
 import { type SigningKey, verifySignature } from './ed25519.js';
 import { equalText, sha256Hex } from './hash.js';
 import { CLOCK_TOLERANCE_MS } from './verify-execution-token.js';
@@ -25,7 +24,7 @@ export function signExplainToken(terms: ExplainTerms, key: SigningKey, now: Date
     ['expires_at', new Date(now.getTime() + LIFE_MS).toISOString()],
     ['key_id', key.keyId],
   ]);
-  fields.set('signature', key.sign(utf8(explainMessage(fields))));
+  fields.set('signature', key.sign(explainMessage(fields)));
   return JSON.stringify(Object.fromEntries(fields));
 }
 
@@ -48,7 +47,7 @@ export function explainTokenProblem(
 function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>): string | null {
   const publicKey = keys.get(textField(fields, 'key_id'));
   if (publicKey === undefined) return 'unknown key';
-  return verifySignature(publicKey, utf8(explainMessage(fields)), textField(fields, 'signature')) ? null : 'signature invalid';
+  return verifySignature(publicKey, explainMessage(fields), textField(fields, 'signature')) ? null : 'signature invalid';
 }
 
 function lifeProblem(fields: TokenFields, now: number): string | null {

@@ -26,7 +26,7 @@ export const isKeyName = (name: string): boolean => name !== '' && !/[\p{White_S
 /** The text of a checkpoint with one signature. */
 export function signCheckpoint(checkpoint: TreeCheckpoint, key: SigningKey): string {
   const text = checkpointText(checkpoint);
-  const signature = Buffer.from(key.sign(utf8(text)), 'hex');
+  const signature = Buffer.from(key.sign(text), 'hex');
   const line = Buffer.concat([keyHash({ name: checkpoint.origin, publicKeyHex: key.publicKeyHex }), signature]).toString(
     'base64',
   );
@@ -56,7 +56,7 @@ export function openNote(note: string, key: NoteKey): string | null {
   const own = keyHash(key);
   const signatures = parts.signatures.filter(({ name, keyHash }) => name === key.name && Buffer.compare(keyHash, own) === 0);
   const fits = ({ signature }: NoteSignature) =>
-    verifySignature(key.publicKeyHex, utf8(parts.text), Buffer.from(signature).toString('hex'));
+    verifySignature(key.publicKeyHex, parts.text, Buffer.from(signature).toString('hex'));
   return signatures[0] !== undefined && fits(signatures[0]) ? parts.text : null;
 }
 

@@ -7,7 +7,6 @@ import {
   type TokenValue,
   textField,
 } from '../domain/execution-token.js';
-import { utf8 } from '../lib/utf8.js';
 import { verifySignature } from './ed25519.js';
 import { addedTerms, approvalDigest, type ClaimTerms, detailHash, LIFE_MS, repeatedTerms } from './execution-token.js';
 import { equalText } from './hash.js';
@@ -57,8 +56,7 @@ function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>
   if (publicKey === undefined) return 'unknown key';
   if (![first, second].every((hex) => /^[0-9a-f]{128}$/.test(hex))) return 'invalid signature hex';
   const message = firstMessageOf(fields);
-  const verifies =
-    verifySignature(publicKey, utf8(message), first) && verifySignature(publicKey, utf8(secondMessage(fields)), second);
+  const verifies = verifySignature(publicKey, message, first) && verifySignature(publicKey, secondMessage(fields), second);
   return verifies ? null : 'signature invalid';
 }
 

@@ -58,7 +58,7 @@ function keySet(signer: SigningKey | null, trusted: ReadonlyMap<string, string>)
     trusted,
     isSigned: (keyId, text, signature) => {
       const publicKey = trusted.get(keyId);
-      return publicKey !== undefined && verifySignature(publicKey, new TextEncoder().encode(text), signature);
+      return publicKey !== undefined && verifySignature(publicKey, text, signature);
     },
   };
 }

@@ -196,6 +196,4 @@ const failureReport = (metrics: Metrics, log: Logger) => (name: string, error: u
   log.error({ job: name, error: describeError(error), ...stack }, 'background work failed');
 };
 
-function say(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
+const say = (line: string): boolean => process.stderr.write(`${line}\n`);

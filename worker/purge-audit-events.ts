@@ -46,7 +46,7 @@ export async function purgeAuditEvents(
   }
   const { checkpoint, purgedBefore } = found;
   const statement = { lastPurgedHash: checkpoint.event_hash, purgedBefore, retainedCount: head.seq - checkpoint.seq };
-  const signature = signer.sign(new TextEncoder().encode(purgeText(statement)));
+  const signature = signer.sign(purgeText(statement));
   const purged = await purgeEvents(tx, checkpoint.seq, statement, { keyId: signer.keyId, signature });
   await insertAuditEvents(tx, [purgeEvent(statement, signer.keyId, signature)]);
   return { kind: 'done', purged };

@@ -68,8 +68,8 @@ export async function sealBatch(
   const { signer } = keys;
   if (signer === null) return { kind: 'stopped', reason: 'the current audit key does not open under the secret key' };
   const { now } = state;
-  const sign = (text: string) => signer.sign(new TextEncoder().encode(text));
-  const run = sealRun(chain.end, events, { hash: eventHash, newId: randomUUID, keyId: signer.keyId, sign, now });
+  const { keyId, sign } = signer;
+  const run = sealRun(chain.end, events, { hash: eventHash, newId: randomUUID, keyId, sign, now });
   const checkpoints = run.end.seq > chain.end.seq ? await writeRun(tx, run, { tree: chain.tree, signer, now, log }) : [];
   return {
     kind: 'done',
@@ -139,13 +139,12 @@ function grow(tree: Tree, run: { events: SealedEvent[]; checkpoints: SealedEvent
 const isSame = (hashes: Uint8Array, former: Uint8Array | undefined) =>
   former !== undefined && Buffer.compare(hashes, former) === 0;
 
-function signedHead({ seq, hash }: ChainEnd, treeRoot: string, signer: SigningKey, sealedAt: string): AuditHead {
+function signedHead({ seq, hash }: ChainEnd, treeRoot: string, { keyId, sign }: SigningKey, sealedAt: string): AuditHead {
   if (hash === null) throw new Error('a head without an event');
-  const sign = (text: string) => signer.sign(new TextEncoder().encode(text));
   const statement = { seq, eventHash: hash, sealedAt };
   return {
     ...statement,
-    keyId: signer.keyId,
+    keyId,
     signature: sign(headText(statement)),
     treeRoot,
     treeSignature: sign(treeText({ seq, treeRoot })),

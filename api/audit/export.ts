@@ -113,7 +113,7 @@ function manifestOf({ first, last, count }: Sent, filters: Record<string, string
     filters,
     public_key: signer.publicKeyHex,
     key_id: signer.keyId,
-    signature: signer.sign(new TextEncoder().encode(exportText(stated))),
+    signature: signer.sign(exportText(stated)),
   };
 }
 

@@ -110,6 +110,6 @@ async function signed(
   const { signer } = await auditKeys(database);
   if (signer === null) throw refusal('service.unavailable', 'the current audit key cannot be opened');
   const text = evidenceText(id, evidenceTools.sha256(compact));
-  const signature = { key_id: signer.keyId, signature: signer.sign(new TextEncoder().encode(text)) };
+  const signature = { key_id: signer.keyId, signature: signer.sign(text) };
   return `{"evidence":${body},\n"signature":${JSON.stringify(signature)}}\n`;
 }

@@ -88,7 +88,7 @@ function contextOf(manifest: Manifest, { publicKey, anchor }: AuditVerifyOptions
     hash: eventHash,
     isSigned: (keyId, text, signature) => {
       const hex = keys.get(keyId);
-      return hex !== undefined && verifySignature(hex, new TextEncoder().encode(text), signature);
+      return hex !== undefined && verifySignature(hex, text, signature);
     },
     isKnown: (keyId) => keys.has(keyId),
     knowsAllKeys: publicKey !== undefined,
