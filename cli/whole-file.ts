@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { constants, copyFileSync, linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, constants, copyFileSync, linkSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
-/** Writes the whole file or none, through one beside it, readable by its owner only. Without `replaces`, a file that is there already is EEXIST. */
+/**
+ * Writes the whole file or none, through one beside it, readable by its owner only. Without `replaces`, a file that is there already is EEXIST. A stream is
+ * written to and stays.
+ */
 export function writeWhole(path: string, content: string | Buffer, { replaces }: { replaces: boolean }): void {
+  if (replaces && isStream(path)) {
+    appendFileSync(path, content);
+    return;
+  }
   const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`;
   try {
     writeFileSync(temporary, content, { flag: 'wx', mode: 0o600, flush: true });
@@ -11,6 +18,13 @@ export function writeWhole(path: string, content: string | Buffer, { replaces }:
   } finally {
     rmSync(temporary, { force: true });
   }
+}
+
+/** A pipe, a device, or a file that a process has open, such as `/dev/stdout`. A file in its place would take it from everybody. */
+export function isStream(path: string): boolean {
+  if (/^\/(dev\/(stdout|stderr|fd\/)|proc\/)/.test(path)) return true;
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && !found.isFile() && !found.isDirectory();
 }
 
 function placeNew(temporary: string, path: string): void {

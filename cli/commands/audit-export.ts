@@ -8,6 +8,7 @@ import { failure } from '../failure.js';
 import { fileFault } from '../file-fault.js';
 import { checkOutput } from '../follow/deliver.js';
 import type { Answer } from '../output/output.js';
+import { isStream } from '../whole-file.js';
 import { type AuditFilterOptions, auditFilters } from './audit.js';
 
 export interface AuditExportOptions extends AuditFilterOptions {
@@ -72,10 +73,11 @@ function stdoutSink({ terminal: { stdout }, signal }: Context): Sink {
   };
 }
 
-/** Written beside its place and renamed, readable by its owner only, as results are (CL-17). */
+/** Written beside its place and renamed, readable by its owner only, as results are (CL-17); a stream is written to. */
 function fileSink({ terminal, what }: Context, output: string): Sink {
   const path = resolve(terminal.directory, output);
-  const temporary = `${path}.${process.pid}.tmp`;
+  const isPassed = isStream(path);
+  const temporary = isPassed ? path : `${path}.${process.pid}.tmp`;
   let file: number | null = null;
   let isMade = false;
   const close = () => {
@@ -92,14 +94,14 @@ function fileSink({ terminal, what }: Context, output: string): Sink {
   return {
     write: (part) =>
       told(() => {
-        file ??= openSync(temporary, 'wx', 0o600);
-        isMade = true;
+        file ??= openSync(temporary, isPassed ? 'a' : 'wx', 0o600);
+        isMade = !isPassed;
         for (let at = 0; at < part.byteLength; ) at += writeSync(file, part, at);
       }),
     end: () =>
       told(() => {
         close();
-        renameSync(temporary, path);
+        if (isMade) renameSync(temporary, path);
       }),
     discard() {
       close();

@@ -3,7 +3,7 @@ import { eventCategories, eventOutcomes, eventTypes } from '../../domain/audit/c
 import { OPERATIONS } from '../../domain/policies.js';
 import type { Bind } from '../command.js';
 import { defineIdentity } from './identity.js';
-import { auditAnchor, moreNames, nameList, publicKeys, resultFormatOption, wholeNumber } from './values.js';
+import { auditAnchor, moreNames, nameList, outputFile, publicKeys, resultFormatOption, wholeNumber } from './values.js';
 
 export function defineAdministration(program: Command, bind: Bind): void {
   defineAudit(program, bind);
@@ -25,7 +25,7 @@ function defineAudit(program: Command, bind: Bind): void {
     audit.command('export').description('export sealed events, oldest first, with a signed manifest'),
   )
     .addOption(new Option('--as <format>', 'output format').choices(['ndjson', 'csv']))
-    .option('--output <file>', 'write the events to a file');
+    .option('--output <file>', 'write the events to a file', outputFile);
   bind(exported, async () => (await import('../commands/audit-export.js')).exportAudit);
   const verify = audit
     .command('verify')

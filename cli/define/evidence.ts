@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Bind } from '../command.js';
-import { moreNames } from './values.js';
+import { moreNames, outputFile } from './values.js';
 
 export function defineEvidence(program: Command, bind: Bind): void {
   const evidence = program
@@ -10,7 +10,7 @@ export function defineEvidence(program: Command, bind: Bind): void {
     .command('get')
     .description('download the evidence of a request')
     .argument('<id>', 'request id, or its first characters (at least 4)')
-    .requiredOption('--output <file>', 'file to write; it must not exist')
+    .requiredOption('--output <file>', 'file to write; it must not exist', outputFile)
     .option('--without-text', 'leave out the SQL, include only its SHA-256');
   bind(get, async () => (await import('../commands/evidence.js')).getEvidence);
   const verify = evidence

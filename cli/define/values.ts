@@ -63,7 +63,13 @@ export function resultFormatOption(): Option {
 }
 
 export function outputOption(): Option {
-  return new Option('--output <file>', 'write the result to a file');
+  return new Option('--output <file>', 'write the result to a file').argParser(outputFile);
+}
+
+/** `-` is standard input elsewhere, and no file that somebody wants. */
+export function outputFile(text: string): string {
+  if (text === '-') throw new InvalidArgumentError('it must be a file.');
+  return text;
 }
 
 export function timeoutOption(): Option {

@@ -11,7 +11,7 @@ import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { createStyle, type Style } from '../output/style.js';
-import { writeWhole } from '../whole-file.js';
+import { isStream, writeWhole } from '../whole-file.js';
 import type { Followed } from './outcome.js';
 
 export interface DeliveryOptions {
@@ -27,7 +27,7 @@ export function checkOutput({ terminal, what }: Context, { output }: DeliveryOpt
   const path = resolve(terminal.directory, output);
   let isFolder = false;
   try {
-    accessSync(dirname(path), constants.W_OK);
+    accessSync(isStream(path) ? path : dirname(path), constants.W_OK);
     isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {
     throw failure('usage', `${what}: --output ${output} cannot be written (${fileFault(error)}); nothing was sent`);

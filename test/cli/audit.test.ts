@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -170,6 +171,16 @@ describe('svc audit export', () => {
       code: 2,
       stderr: `error: audit export: ${join(directory, name)} cannot be written (the name is too long)\n`,
     });
+  });
+
+  it('writes into a file that a shell has opened (CL-17)', async () => {
+    const file = openSync(join(directory, 'opened'), 'a');
+    try {
+      expect(await svc('audit', 'export', '--output', `/dev/fd/${file}`)).toMatchObject({ code: 0 });
+    } finally {
+      closeSync(file);
+    }
+    expect(await readFile(join(directory, 'opened'), 'utf8')).toMatch(/manifest/);
   });
 
   it('leaves no file when the server refuses or the export breaks off', async () => {

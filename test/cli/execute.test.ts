@@ -1,4 +1,17 @@
-import { mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -353,6 +366,61 @@ describe('execute', () => {
     });
     expect(await run('--output', '.')).toMatchObject({ code: 2, stderr: expect.stringContaining('is a directory') });
     expect(api.calls).toHaveLength(sent);
+  });
+
+  describe('--output of what is no file to replace (CL-17)', () => {
+    const write = (directory: string, output: string) =>
+      runSvc(['execute', 'SELECT 1', '--output', output], { environment: login(api.url), directory });
+
+    it('writes into a pipe, which stays one', async () => {
+      runsAtOnce(api, twoRows);
+      const directory = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+      execFileSync('mkfifo', [join(directory, 'pipe')]);
+      const reader = spawn('cat', [join(directory, 'pipe')], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let read = '';
+      reader.stdout.on('data', (part) => {
+        read += String(part);
+      });
+      try {
+        expect(await write(directory, 'pipe')).toMatchObject({ code: 0 });
+        expect([lstatSync(join(directory, 'pipe')).isFIFO(), readdirSync(directory)]).toEqual([true, ['pipe']]);
+        await once(reader, 'close');
+        expect(read).toBe(twoRows);
+      } finally {
+        reader.kill();
+      }
+    });
+
+    it('writes into a file that a shell has opened, behind what is there, and says before anything is sent that none is open', async () => {
+      runsAtOnce(api, twoRows);
+      const directory = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+      const file = openSync(join(directory, 'log'), 'a');
+      try {
+        writeSync(file, 'before\n');
+        expect(await write(directory, `/dev/fd/${file}`)).toMatchObject({ code: 0 });
+      } finally {
+        closeSync(file);
+      }
+      expect(readFileSync(join(directory, 'log'), 'utf8')).toBe(`before\n${twoRows}`);
+      const sent = api.calls.length;
+      expect(await write(directory, `/dev/fd/${file}`)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('nothing was sent'),
+      });
+      expect(api.calls).toHaveLength(sent);
+    });
+
+    it.each([
+      ['execute', 'SELECT 1'],
+      ['audit', 'export'],
+      ['evidence', 'get', '4f0c9d0e'],
+    ])('takes - for no file: %s', async (...argv) => {
+      expect(await svc(...argv, '--output', '-')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--output does not take '-': it must be a file"),
+      });
+      expect(api.calls).toEqual([]);
+    });
   });
 
   it('keeps results in [results] dir, 0700 and 0600, and only warns when that fails (CL-17)', async () => {
