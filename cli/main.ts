@@ -1,3 +1,4 @@
+import { endWhenUnwritable } from './broken-output.js';
 import { modeOf, plainWords } from './options.js';
 import { version } from './version.js';
 
@@ -5,12 +6,13 @@ import { version } from './version.js';
 export async function main(given: string[]): Promise<number> {
   const argv = helpAsOption(given);
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v')) {
+    endWhenUnwritable();
     process.stdout.write(`svc ${version}\n`);
     return 0;
   }
   if (isHostCommand(argv)) return (await import('./host.js')).runHostCommand(commandFirst(argv), modeOf(argv));
   const [{ runCommandLine }, { processTerminal }] = await Promise.all([import('./run.js'), import('./terminal.js')]);
-  return runCommandLine(argv, processTerminal());
+  return runCommandLine(argv, processTerminal(modeOf(argv) === 'quiet'));
 }
 
 /** The first plain word decides (CL-60). */

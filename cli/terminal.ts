@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { endWhenUnwritable } from './broken-output.js';
 
 /** Everything a command uses of its process, so that tests can replace it. Times in milliseconds. */
 export interface Terminal {
@@ -72,13 +73,9 @@ export const standardLimits: Limits = {
   renewalGraceMs: 2_000,
 };
 
-/**
- * This process's terminal. When the reader of stdout goes away, the process ends quietly. Without one of stderr it goes on: what is written there only
- * accompanies the work.
- */
-export function processTerminal(): Terminal {
-  process.stdout.on('error', () => process.exit(1));
-  process.stderr.on('error', () => undefined);
+/** This process's terminal. */
+export function processTerminal(isQuiet = false): Terminal {
+  endWhenUnwritable(isQuiet);
   return {
     environment: process.env,
     directory: process.cwd(),

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
@@ -7,6 +8,18 @@ import { login } from './run-svc.js';
 import { created, paths, shown, twoRows } from './samples.js';
 
 const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+const full = 'error: standard output cannot be written (the disk is full)\n';
+
+/** As a process of its own; what it prints is written when it ends. */
+function startSvc(argv: readonly string[], environment: NodeJS.ProcessEnv, stdio: StdioOptions) {
+  const main = JSON.stringify(new URL('../../cli/main.ts', import.meta.url).href);
+  const end = JSON.stringify(fileOf('bin/client.cjs'));
+  const script = `import { main } from ${main}; import client from ${end}; await client.end(main(process.argv.slice(1)));`;
+  const words = ['--import', fileOf('node_modules/tsx/dist/loader.mjs'), '--input-type=module', '-e', script, '--', ...argv];
+  const env = { PATH: process.env.PATH, HOME: '/nonexistent', ...environment };
+  return spawn(process.execPath, words, { env, cwd: fileOf('.'), stdio });
+}
 
 let api: FakeApi;
 beforeEach(async () => {
@@ -26,6 +39,24 @@ describe('the end of a process', () => {
     expect(stderr).toBe('error: the command has stopped without an outcome; this is a fault of this program\n');
   });
 
+  describe.skipIf(!existsSync('/dev/full'))('on a full disk (CL-13)', () => {
+    it.each([
+      ['tells why what it prints is not there', ['init', '--dry-run'], full],
+      ['does so with --json', ['init', '--dry-run', '--json'], full],
+      ['does so for the version', ['--version'], full],
+      ['is silent with quiet (CL-12)', ['init', '--dry-run', '--format', 'quiet'], ''],
+    ])('%s', async (_, argv, told) => {
+      const disk = openSync('/dev/full', 'w');
+      const child = startSvc(argv, {}, ['ignore', disk, 'pipe']);
+      closeSync(disk);
+      let stderr = '';
+      child.stderr?.on('data', (chunk) => {
+        stderr += String(chunk);
+      });
+      expect([await once(child, 'close'), stderr]).toEqual([[1, null], told]);
+    });
+  });
+
   it('is that of the command although nobody reads its standard error any more (CL-I1)', async () => {
     let isClosed = false;
     let looks = 0;
@@ -36,22 +67,13 @@ describe('the end of a process', () => {
     });
     // The news that it runs has been written before its result comes.
     api.on(paths.stream, () => (looks === 0 ? { status: 204 } : { body: twoRows }));
-    const script = `import { main } from ${JSON.stringify(new URL('../../cli/main.ts', import.meta.url).href)}; process.exit(await main(process.argv.slice(1)));`;
-    const child = spawn(
-      process.execPath,
-      ['--import', fileOf('node_modules/tsx/dist/loader.mjs'), '--input-type=module', '-e', script, '--', 'execute', 'SELECT 1'],
-      {
-        env: { PATH: process.env.PATH, HOME: '/nonexistent', ...login(api.url) },
-        cwd: fileOf('.'),
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    );
+    const child = startSvc(['execute', 'SELECT 1'], login(api.url), ['ignore', 'pipe', 'pipe']);
     let stdout = '';
-    child.stdout.on('data', (chunk) => {
+    child.stdout?.on('data', (chunk) => {
       stdout += String(chunk);
     });
-    await once(child.stderr, 'data');
-    child.stderr.destroy();
+    await once(child.stderr!, 'data');
+    child.stderr?.destroy();
     isClosed = true;
     const [code] = await once(child, 'close');
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('(2 rows)') });
