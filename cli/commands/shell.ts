@@ -85,7 +85,7 @@ async function talk(context: Context, { database, environment }: Place, input: I
       continue;
     }
     typed.push(line);
-    const items = added(context, input, line);
+    const items = added(context, input, input.isEmpty ? asCommand(line) : line);
     if (input.isEmpty) history.add(typed.splice(0));
     const { code, left } = await runAll(items, run);
     if (code === null) return 0;
@@ -98,6 +98,15 @@ async function talk(context: Context, { database, environment }: Place, input: I
     }
   }
 }
+
+/** No statement begins with these words, which psql and mysql take at an empty prompt. */
+const asCommand = (line: string): string => spoken.get(line.trim().replace(/\s*;$/, '').toLowerCase()) ?? line;
+
+const spoken: ReadonlyMap<string, string> = new Map([
+  ['exit', '\\q'],
+  ['quit', '\\q'],
+  ['help', '\\?'],
+]);
 
 function added({ output, what }: Context, input: Input, line: string): Item[] {
   try {

@@ -133,6 +133,15 @@ describe('svc shell on a terminal (CL-53)', () => {
     expect((await typing(['\u0004'])).code).toBe(0);
   });
 
+  it('takes exit, quit and help at an empty prompt as psql does, and elsewhere as SQL', async () => {
+    const helped = await typing(['help\n', 'select a as\n', 'exit\n', ';\n', 'EXIT;\n']);
+    expect([helped.code, sent()]).toEqual([0, ['select a as\nexit']]);
+    expect(helped.stderr).toContain('list the tables, as the agent last saw them');
+    expect((await typing(['quit\n'])).code).toBe(0);
+    await piped('exit', '--yes');
+    expect(sent()).toEqual(['select a as\nexit', 'exit']);
+  });
+
   it('goes on after a statement that failed, but not with what follows it on the line or in a paste', async () => {
     api.on(paths.stream, { body: failedEnvelope('boom') }, { body: failedEnvelope('boom') }, { body: twoRows });
     api.on(paths.show, shown('failed'));
