@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { eventHash } from '../../crypto/audit-hash.js';
 import { keyIdOf, verifySignature } from '../../crypto/ed25519.js';
@@ -37,6 +38,9 @@ export async function verifyExport(context: Context, file: string, options: Audi
   if (options.checkpoint !== undefined) throw failure('usage', '--checkpoint needs the server; leave out --file');
   const { what } = context;
   const path = resolve(context.terminal.directory, file);
+  // The manifest, at the end, is needed before the first event.
+  if (statSync(path, { throwIfNoEntry: false })?.isFIFO())
+    throw failure('usage', `${what}: ${file} is a pipe, and an export is read twice`, { hint: 'write it to a file first' });
   const found = await check(path, options).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     throw code === undefined ? error : failure('usage', `${what}: ${file} cannot be read (${fileFault(error)})`);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -258,6 +259,14 @@ describe('svc audit verify --file (CL-33)', () => {
     expect(shorter).toMatchObject({ valid: false, reason: 'manifest_mismatch' });
     const other = text.replace('"filters":{"event_category":"approval"}', '"filters":{"event_category":"approvam"}');
     expect(await reportOf(other)).toMatchObject({ valid: false, reason: 'filter_mismatch', line: 1 });
+  });
+
+  it('calls no whole export broken because it comes through a pipe', async () => {
+    execFileSync('mkfifo', [join(directory, 'pipe')]);
+    expect(await alone('audit', 'verify', '--file', 'pipe')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('pipe is a pipe, and an export is read twice'),
+    });
   });
 
   it('an export without events holds', async () => {
