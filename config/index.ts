@@ -1,5 +1,4 @@
 import { dirname, resolve } from 'node:path';
-import { kindOfConfig, misplaced } from '../lib/config-kind.js';
 import { buildConfig, isComplete } from './build.js';
 import { checkReferences } from './cross-checks.js';
 import { type Draft, readDraft } from './draft.js';
@@ -8,7 +7,7 @@ import { checkLocal } from './local-checks.js';
 import { locate } from './positions.js';
 import { createFindings, type Findings, toProblems } from './problems.js';
 import { dropRetiredKeys } from './retired.js';
-import { parseToml, readSource, unreadable } from './source.js';
+import { parseToml, readSource } from './source.js';
 import type { ConfigProblem, LoadedConfig } from './types.js';
 import { checkWebhookHosts, type Lookup } from './webhook-hosts.js';
 
@@ -53,8 +52,6 @@ function readAndCheck(file: string, environment: Variables): Read | { problem: C
   if ('problem' in source) return source;
   const parsed = parseToml(file, source.text);
   if ('problem' in parsed) return parsed;
-  const kind = kindOfConfig(parsed.table);
-  if (kind !== null && kind !== 'server.toml') return unreadable(file, misplaced[kind]);
   const findings = createFindings();
   const draft = readDraft(prepare(parsed.table, environment, findings), findings);
   checkReferences(draft, findings);

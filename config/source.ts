@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
+import { kindOfConfig, misplaced } from '../lib/config-kind.js';
 import { MAX_DEPTH } from './positions.js';
 import type { ConfigProblem } from './types.js';
 
@@ -21,10 +22,12 @@ export function readSource(file: string): { text: string } | Problem {
   }
 }
 
-/** Tells only the first line of the parser's message (CF-62): the rest quotes the file, secrets included. */
+/** Not the file of another program. Tells only the first line of the parser's message (CF-62): the rest quotes the file, secrets included. */
 export function parseToml(file: string, text: string): { table: Record<string, unknown> } | Problem {
   try {
-    return { table: parse(text, { integersAsBigInt: true, maxDepth: MAX_DEPTH }) };
+    const table = parse(text, { integersAsBigInt: true, maxDepth: MAX_DEPTH });
+    const kind = kindOfConfig(table);
+    return kind === null || kind === 'server.toml' ? { table } : unreadable(file, misplaced[kind]);
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const message = error.message.split('\n', 1)[0]?.replace(/^Invalid TOML document: /, '') ?? '';
@@ -33,6 +36,6 @@ export function parseToml(file: string, text: string): { table: Record<string, u
 }
 
 /** A file that is not read at all. */
-export function unreadable(file: string, message: string, { line, column } = { line: 1, column: 1 }): Problem {
+function unreadable(file: string, message: string, { line, column } = { line: 1, column: 1 }): Problem {
   return { problem: { file, line, column, key: '', message, hint: null } };
 }

@@ -62,7 +62,10 @@ export function doctorServer(file: string, variables: Variables): Check[] {
 const partOf = ({ key }: ConfigProblem): PartId | null => parts.find(([, pattern]) => pattern.test(key))?.[0] ?? null;
 
 function unread(problem: ConfigProblem): Check[] {
-  const first = { id: 'config_parse', ...failed(formatProblem(problem), { hint: problem.hint ?? 'correct the file' }) };
+  const first = {
+    id: 'config_parse',
+    ...failed(formatProblem({ ...problem, hint: null }), { hint: problem.hint ?? 'correct the file' }),
+  };
   return [first, ...['env_vars', ...parts.map(([id]) => id)].map((id) => ({ id, ...skipped('needs config_parse') }))];
 }
 

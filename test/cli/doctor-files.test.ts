@@ -253,8 +253,9 @@ describe('svc doctor --server (CL-45)', () => {
   }, 240_000);
 
   it('a file of another program is recognised, and two files are too many', async () => {
-    const { checks } = await run(`[databases.shop.staging]\nurl = "postgres://u:${secret}@localhost/shop"\n`);
+    const { checks, summary } = await run(`[databases.shop.staging]\nurl = "postgres://u:${secret}@localhost/shop"\n`);
     expect(checks.config_parse!.message).toContain('agent.toml');
+    expect(summary).toEqual({ passed: 0, warnings: 0, failed: 1, skipped: 9 });
     expect((await runSvc(['doctor', '--agent', 'a', '--server', 'b'], { directory: folder })).code).toBe(2);
   });
 });
