@@ -32,9 +32,12 @@ export async function execute(context: Context, args: readonly string[], options
   await checkFirst(context, { database, environment, sql }, options);
   const startedAt = context.terminal.now();
   const content = { database, environment, detail: sql, ...(options.allowDdl === true ? { allow_ddl: true } : {}) };
-  return deliver(context, submit(context, content, options), options, (id) =>
-    context.output.noteStyle.dim(`request ${id} executed in ${showDuration(context.terminal.now() - startedAt)}`),
-  );
+  return deliver(context, submit(context, content, options), options, ({ id, isFound }) => {
+    const took = showDuration(context.terminal.now() - startedAt);
+    // A time would look like that of a second run.
+    const how = isFound === true ? '; found by its idempotency key, not run again' : ` in ${took}`;
+    return context.output.noteStyle.dim(`request ${id} executed${how}`);
+  });
 }
 
 /** The SQL of the argument or the file, `-` for stdin, which is also read when it is a pipe; empty or non-UTF-8 text is a usage error. */

@@ -31,5 +31,5 @@ export async function repairMigrations(context: Context, _: readonly string[], o
   await requireConfirmation(context, `${question} ${target}? No SQL of a migration runs.`);
   const detail = JSON.stringify({ action: action === 'remove' ? 'remove' : 'mark_applied', version });
   const followed = submit(context, { database, environment, operation: 'migrate_repair', detail }, options);
-  return deliver(context, followed, {}, (id) => output.noteStyle.dim(`request ${id} executed`));
+  return deliver(context, followed, {}, ({ id }) => output.noteStyle.dim(`request ${id} executed`));
 }

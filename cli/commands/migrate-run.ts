@@ -58,7 +58,7 @@ async function migrate(
   await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
   const followed = submitMigrations(context, prepared, options);
   const names = new Map(migrations.map(({ version, name }) => [version, name]));
-  return deliver(context, followed, { names }, (id) => output.noteStyle.dim(`request ${id} executed`));
+  return deliver(context, followed, { names }, ({ id }) => output.noteStyle.dim(`request ${id} executed`));
 }
 
 /** What the server says of the bundle (HD-95, MI-45). */

@@ -43,7 +43,7 @@ export async function deliver(
   context: Context,
   following: Followed | Promise<Followed>,
   options: DeliveryOptions,
-  noteOf?: (id: string) => string,
+  noteOf?: (followed: Followed) => string,
 ): Promise<Answer> {
   let followed: Followed;
   try {
@@ -51,7 +51,7 @@ export async function deliver(
   } catch (error) {
     throw error instanceof CommandFailure ? withSteps(context, error, options) : error;
   }
-  return delivered(context, followed, options, noteOf?.(followed.id));
+  return delivered(context, followed, options, noteOf?.(followed));
 }
 
 function delivered(context: Context, { envelope, id }: Followed, options: DeliveryOptions, note?: string): Answer {

@@ -8,6 +8,8 @@ import { isMigration, type RequestView } from './request-view.js';
 export interface Followed {
   id: string;
   envelope: string | null;
+  /** The creation found the request by its key. */
+  isFound?: boolean;
 }
 
 /** The failure of a request that ended without success (CL-21); `view.text` is its data: the envelope, or the request as read. */

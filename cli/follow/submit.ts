@@ -58,7 +58,8 @@ export async function submit(context: Context, content: Content, options: Submit
     approvers: approvers.flatMap((item) => item.string() ?? []),
     offersCancel: content.operation !== 'migrate_status',
   };
-  return followInterruptibly(context, task, options.timeout ?? 0);
+  const followed = await followInterruptibly(context, task, options.timeout ?? 0);
+  return { ...followed, isFound: options.idempotencyKey !== undefined && created.get('idempotent')?.text === 'true' };
 }
 
 function bodyOf(options: SubmitOptions) {

@@ -169,6 +169,15 @@ describe('execute', () => {
     }
   });
 
+  it('does not tell a request that its key found as one that ran just now (CL-20)', async () => {
+    api.on(paths.create, created('executed', { idempotent: true })).on(paths.content, { body: twoRows });
+    const again = await svc('execute', 'SELECT 1', '--idempotency-key', 'k');
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('(2 rows)') });
+    expect(again.stderr).toBe(`request ${requestId} executed; found by its idempotency key, not run again\n`);
+    // Without a key of the caller's own only a lost answer was asked for again.
+    expect((await svc('execute', 'SELECT 1')).stderr).toMatch(/executed in \d/);
+  });
+
   it('fetches the stored result of a replay that is executed', async () => {
     api.on(paths.create, created('executed')).on(paths.content, { body: twoRows });
     expect((await svc('execute', 'SELECT 1')).code).toBe(0);
