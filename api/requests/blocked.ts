@@ -26,12 +26,17 @@ export async function refuseBlocked(call: { actor: Actor }, services: Services, 
     .join('; ')
     .slice(0, maxMessage);
   if (input.allowDdl) throw invalid(`not bypassable: ${messages}`, 'body.detail');
-  throw invalid(messages, review.rulesBypassable ? bypassHint : 'body.detail');
+  throw invalid(messages, hintOf(review));
 }
 
 /** A text may contain thousands of blocked statements. */
 const maxMessage = 500;
-const bypassHint = 'in an emergency, allow_ddl lifts this if every statement is a CREATE, ALTER or DROP';
+
+function hintOf({ bypassable, rulesBypassable }: Review): string {
+  if (bypassable) return 'in an emergency, allow_ddl lifts this';
+  if (!rulesBypassable) return 'body.detail';
+  return 'in an emergency, allow_ddl lifts this if every statement is a CREATE TABLE, VIEW or INDEX, an ALTER TABLE, a DROP or a TRUNCATE';
+}
 
 /** AU-11: uses its own transaction. A failed write does not change the answer. */
 async function auditBlocked(

@@ -144,6 +144,18 @@ describe('break-glass and the review (section 10, B1 to B9)', () => {
     expect((await create('drop table t', { allow_ddl: true })).status).toBe(400);
   });
 
+  it.each(['truncate t', 'drop table t; create sequence s'])(
+    'the hint says of %s without a condition that allow_ddl lifts the block (BG-2)',
+    async (text) => {
+      expect((await create(text)).body.hint).toBe('in an emergency, allow_ddl lifts this');
+      expect((await create(text, EA)).status).toBe(201);
+    },
+  );
+
+  it('the hint says what else the text may hold where allow_ddl alone lifts nothing (BG-2)', async () => {
+    expect((await create('drop table t; select 1')).body.hint).toContain('if every statement is');
+  });
+
   it('B2: a real bypass is audited in the creating transaction (BG-3)', async () => {
     const answer = await create('drop table t; create table t (id int)', EA);
     expect(answer.status).toBe(201);
