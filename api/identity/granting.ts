@@ -26,9 +26,9 @@ export async function lockTarget(tx: Transaction, { actor }: { actor: Actor }, i
   return user;
 }
 
-/** Roles of a user as stored (IM-51), without what a JWT adds. */
-export const resolve = ({ shared }: Generation, { roles, groups }: Holder): EffectiveRole[] =>
-  resolveRoles({ direct: roles, groups, config: shared.auth });
+/** Roles of a user as stored (IM-51), without what a JWT adds, except the default role of the identity provider if it is given. */
+export const resolve = ({ shared }: Generation, { roles, groups }: Holder, defaultRole: string | null = null): EffectiveRole[] =>
+  resolveRoles({ direct: roles, groups, config: shared.auth, jwt: { groups: [], mappedRoles: [], defaultRole } });
 
 /** Refuses unknown roles and the role reserved for agents. `key` is the body member that holds the list. */
 export function requireKnown({ shared }: Generation, key: string, roles: readonly string[], held: readonly string[] = []): void {

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Config } from '../../config/types.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
@@ -26,7 +27,7 @@ import { requireThere } from './users.js';
 type PatchCall = Call<{ id: string }, undefined, z.output<typeof userPatch>>;
 
 /** `PATCH /api/users/{id}` (IM-63): all parts or none. Writes nothing if nothing changes. */
-export async function updateUserParts(call: PatchCall, { database }: Services) {
+export async function updateUserParts(call: PatchCall, { database, config }: Services) {
   const { actor, params, body, generation } = call;
   const patch = patchOf(body);
   try {
@@ -35,7 +36,8 @@ export async function updateUserParts(call: PatchCall, { database }: Services) {
       requireNewlyNamedKnown(generation, body, before);
       requireThere(before);
       const { after, changes } = updatedUser(before, patch);
-      requireGrantable(call.caller, [...granted(generation, before, after), ...linked(generation, before, after)]);
+      const ofProvider = providerDefault(config(), before);
+      requireGrantable(call.caller, [...granted(generation, before, after, ofProvider), ...linked(generation, before, after)]);
       const updated = Object.keys(changes).length > 0;
       if (updated) {
         await write(tx, generation, { before, after, by: grantBy(call.caller) });
@@ -78,19 +80,27 @@ function requireNewlyNamedKnown(generation: Generation, body: z.output<typeof us
 }
 
 /** Roles that the caller must hold: each newly named one, direct or through a group, and each newly resolved one, default roles included. */
-function granted(generation: Generation, before: UserParts, after: UserParts): EffectiveRole[] {
+function granted(generation: Generation, before: UserParts, after: UserParts, ofProvider: string | null): EffectiveRole[] {
   const { auth } = generation.shared;
   const newGroups = after.groups.filter((name) => !before.groups.includes(name));
   const named = [
     ...after.roles.filter((name) => !before.roles.includes(name)),
     ...auth.groups.filter(({ name }) => newGroups.includes(name)).flatMap(({ roles }) => roles),
   ];
-  const resolvedBefore = new Set(resolve(generation, before).map(({ name }) => name));
   return [
     ...named.flatMap((name) => findRole(name, auth.roles) ?? []),
-    ...resolve(generation, after).filter(({ name }) => !resolvedBefore.has(name)),
+    ...[null, ofProvider].flatMap((defaultRole) => newlyResolved(generation, before, after, defaultRole)),
   ];
 }
+
+function newlyResolved(generation: Generation, before: UserParts, after: UserParts, defaultRole: string | null): EffectiveRole[] {
+  const held = new Set(resolve(generation, before, defaultRole).map(({ name }) => name));
+  return resolve(generation, after, defaultRole).filter(({ name }) => !held.has(name));
+}
+
+/** The role that a token of the identity provider gives this user once no other role is left. */
+const providerDefault = ({ auth: { oidc } }: Config, { source }: UserRow): string | null =>
+  oidc !== null && (source === 'oidc' || oidc.linkExistingUsers) ? oidc.defaultRole : null;
 
 /** Whoever speaks for a Slack user that is linked anew acts with all that the user may do. */
 const linked = (generation: Generation, before: UserParts, after: UserParts): EffectiveRole[] =>

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { goodClaims, makeKey, oidcToml, startFakeProvider } from '../support/oidc.js';
 import { groupToml, roleToml } from '../support/toml.js';
 
 const toml = [
@@ -178,6 +179,42 @@ describe('granting by a change (IM-53, IM-I3)', () => {
     const other = await startTestApi({
       toml: toml.replace('[[auth.groups]]', '[auth]\ndefault_role = "dba"\n\n[[auth.groups]]'),
     });
+    const token = await other.createUser('clerk', { roles: ['clerk'] });
+    await other.createUser('plain', { roles: ['requester'] });
+    const answer = await other.call('PATCH', '/api/users/plain', { token, body: { roles: [] } });
+    expect([answer.status, answer.body.code]).toEqual([403, 'auth.insufficient_scope']);
+    await other.close();
+  });
+});
+
+describe('granting the default role of the identity provider (IM-53, IM-I3)', () => {
+  it('does not let users get it by giving up their own last role, nor give it to others', async () => {
+    const provider = await startFakeProvider();
+    const key = await makeKey('ES256', 'k1');
+    provider.keys(key.jwk);
+    const other = await startTestApi({ toml: toml + oidcToml(provider.issuer) });
+    const tokenOf = (sub: string) => key.sign(goodClaims(provider.issuer, { sub }));
+    const rolesOf = async (token: string) =>
+      (await other.call('GET', '/api/me', { token })).body.roles.map(({ name }: { name: string }) => name);
+    const change = (id: string, token: string, body: unknown) => other.call('PATCH', `/api/users/${id}`, { token, body });
+    const olga = await tokenOf('olga');
+    expect(await rolesOf(olga)).toEqual(['approver']);
+    await change('olga', other.tokens.admin, { roles: ['clerk'] });
+    const peer = await other.createUser('peer', { roles: ['clerk'] });
+    for (const token of [olga, peer]) {
+      const answer = await change('olga', token, { roles: [] });
+      expect([answer.status, answer.body.code]).toEqual([403, 'auth.insufficient_scope']);
+    }
+    expect(await rolesOf(olga)).toEqual(['clerk']);
+    expect((await change('peer', olga, { roles: [] })).status).toBe(200);
+    expect((await change('olga', other.tokens.admin, { roles: [] })).status).toBe(200);
+    expect(await rolesOf(olga)).toEqual(['approver']);
+    await other.close();
+    await provider.close();
+  });
+
+  it('counts it for local users too where the provider may act as them', async () => {
+    const other = await startTestApi({ toml: toml + oidcToml('http://127.0.0.1:9', 'link_existing_users = true\n') });
     const token = await other.createUser('clerk', { roles: ['clerk'] });
     await other.createUser('plain', { roles: ['requester'] });
     const answer = await other.call('PATCH', '/api/users/plain', { token, body: { roles: [] } });
