@@ -68,6 +68,14 @@ export function checkAcceptOfGet(headers: Headers): void {
 const notAcceptable = (offered: string) =>
   refusal('validation.not_acceptable', `this endpoint answers ${offered}`, 'header.accept');
 
+/** Whether a GET names a stream to resume. Another one is 405. */
+export const namesStream = ({ headers }: { headers: Headers }): boolean =>
+  headers['mcp-session-id'] !== undefined && headers['last-event-id'] !== undefined;
+
+/** HT-26, for a GET that is 405: the router allows GET. */
+export const allowOfGet = (request: { headers: Headers }): Record<string, string> =>
+  namesStream(request) ? {} : { Allow: 'POST, DELETE, OPTIONS' };
+
 /** One value, or undefined; Node joins repeated headers. */
 export function single(headers: Headers, name: string): string | undefined {
   const value = headers[name];

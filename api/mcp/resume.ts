@@ -7,7 +7,7 @@ import type { Services } from '../context.js';
 import { eventStream } from '../http/event-stream.js';
 import { empty, type Reply } from '../http/reply.js';
 import type { HttpCall } from './context.js';
-import { checkAcceptOfGet, single, versionOf } from './headers.js';
+import { checkAcceptOfGet, namesStream, single, versionOf } from './headers.js';
 import { rightsOf } from './rights.js';
 import { sessionOf } from './session.js';
 import { streamOf } from './stream.js';
@@ -17,7 +17,7 @@ export async function resumeStream(call: HttpCall, services: Services, commentMs
   const { headers } = call.sender.request;
   checkAcceptOfGet(headers);
   const last = single(headers, 'last-event-id');
-  if (headers['mcp-session-id'] === undefined || last === undefined)
+  if (last === undefined || !namesStream({ headers }))
     throw refusal('route.method_not_allowed', 'GET only resumes a stream', 'send mcp-session-id and last-event-id');
   const from = eventId(last);
   const session = await sessionOf(services, call.caller, headers);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Services } from '../context.js';
 import { empty } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
-import { checkMcp, corsHeaders } from './headers.js';
+import { allowOfGet, checkMcp, corsHeaders } from './headers.js';
 import { post } from './post.js';
 import { endSession, resumeStream } from './resume.js';
 
@@ -56,6 +56,7 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
       mediaTypes: ['text/event-stream'],
       errors: [...errors, 'validation.not_acceptable', 'route.method_not_allowed', 'mcp_stream.not_found'],
       longPoll: 'mcp',
+      headersFor: (services, request) => ({ ...corsHeaders(services, request), ...allowOfGet(request) }),
       handle: (call, services) => resumeStream(call, services, commentMs),
     }),
     route({

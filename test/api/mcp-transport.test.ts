@@ -222,13 +222,15 @@ it('mcp.enabled = false: every method is 404 after authentication (MC-1)', async
   }
 });
 
-it('GET without a session or an event is 405, and Accept comes before (section 2)', async () => {
+it('GET without a session or an event is 405 with the methods that are allowed, and Accept comes before (section 2, HT-26)', async () => {
   const get = (headers: Record<string, string>) => api.call('GET', '/mcp', { token: owner, headers });
   expect((await get({ accept: 'application/json' })).status).toBe(406);
-  expect((await get({ accept: 'text/event-stream' })).status).toBe(405);
   const session = await mcp.open();
-  expect((await get({ accept: 'text/event-stream', ...session })).status).toBe(405);
+  for (const partial of [{}, session, { 'last-event-id': `${randomUUID()}:0` }]) {
+    const refused = await get({ accept: 'text/event-stream', ...partial });
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST, DELETE, OPTIONS']);
+  }
   expect((await get({ accept: 'text/event-stream', ...session, 'last-event-id': 'x:1' })).status).toBe(400);
   const unknown = await get({ accept: 'text/event-stream', ...session, 'last-event-id': `${randomUUID()}:0` });
-  expect([unknown.status, unknown.body.code]).toEqual([404, 'mcp_stream.not_found']);
+  expect([unknown.status, unknown.body.code, unknown.headers.get('allow')]).toEqual([404, 'mcp_stream.not_found', null]);
 });
