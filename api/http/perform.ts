@@ -191,5 +191,6 @@ function toReply(route: Route, outcome: unknown): Reply {
   if (reply.status !== route.status && reply.status < 400 && !route.alsoStatuses?.includes(reply.status as 200))
     throw new Error(`${route.operationId} answers an undeclared ${reply.status}`);
   if (reply.body.kind !== 'value') return reply;
-  return new Reply(reply.status, { kind: 'json', chunks: [JSON.stringify(route.response.parse(reply.body.value))] });
+  const chunks = [JSON.stringify(route.response.parse(reply.body.value))];
+  return new Reply(reply.status, { kind: 'json', chunks }, reply.headers);
 }

@@ -1,3 +1,5 @@
+import { errorHeaders } from '../../runtime/http-errors.js';
+
 /** Part of an answer that is read while it is sent; `bytes` is its length. */
 export interface StreamedChunk {
   bytes: number;
@@ -56,6 +58,6 @@ export const immutable = (contentType: string, body: Uint8Array) =>
   new Reply(200, { kind: 'text', contentType, text: body, isImmutable: true });
 
 /** JSON of an operational endpoint whose status may report a failure, such as 503 of `/ready` (HT-90). */
-export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });
+export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value }, errorHeaders(status));
 
 export type SuccessStatus = 200 | 201 | 202 | 204 | 302;

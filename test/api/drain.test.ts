@@ -29,6 +29,7 @@ it('draining: tells /ready, ends waits, refuses creations, serves the rest, then
     503,
     { status: 'draining', error: 'server is shutting down', code: 'service.draining', hint: null },
   ]);
+  expect(ready.headers.get('retry-after')).toBe('1');
   const refused = await api.call('POST', '/api/requests', { token: requester, body });
   expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([503, 'service.draining', '1']);
   const served = await api.call('GET', '/api/me', { token: admin });

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 describe('the probes while everything hangs (OP-1, OP-10, OP-11, HT-111)', () => {
-  it('OP-I4: /health is 200 before /ready has asked anybody, and /ready names what does not answer', async () => {
+  it('OP-I4: /health is 200 before /ready has asked anybody, and /ready names what does not answer (HT-27)', async () => {
     postgres.freeze();
     const order: string[] = [];
     const ask = async (path: string) => {
@@ -38,7 +38,7 @@ describe('the probes while everything hangs (OP-1, OP-10, OP-11, HT-111)', () =>
     const ready = ask('/ready');
     const healths = await Promise.all(Array.from({ length: 20 }, () => ask('/health')));
     for (const { status, body } of healths) expect([status, body.status]).toEqual([200, 'ok']);
-    const { status, body, text } = await ready;
+    const { status, body, text, headers } = await ready;
     expect([status, body]).toEqual([
       503,
       {
@@ -49,6 +49,7 @@ describe('the probes while everything hangs (OP-1, OP-10, OP-11, HT-111)', () =>
         hint: expect.any(String),
       },
     ]);
+    expect(headers.get('retry-after')).toBe('1');
     expect(order.at(-1)).toBe('/ready');
     for (const address of [new URL(postgres.url).port, new URL(hanging.url).port, '127.0.0.1', '0.1.0'])
       expect(text).not.toContain(address);
