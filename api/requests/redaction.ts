@@ -1,5 +1,6 @@
 import { sha256Hex } from '../../crypto/hash.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
+import { errorClass } from '../../domain/audit/error-class.js';
 import type { Caller } from '../../domain/caller.js';
 import { migrationSummary } from '../../domain/migration/summary.js';
 import type { Operation } from '../../domain/policies.js';
@@ -38,6 +39,8 @@ export function auditTexts(
 /** A database's error text as audit events may show it (AU-53). */
 export function auditError(services: Services, message: string | null): { errorClass: string; errorMessage: string | null } {
   const text = message ?? '';
-  const errorClass = cutBytes(text.split(':', 1)[0] ?? '', 128);
-  return { errorClass, errorMessage: services.config().audit.redaction === 'none' ? cutBytes(text, fingerprintBytes) : null };
+  return {
+    errorClass: errorClass(text),
+    errorMessage: services.config().audit.redaction === 'none' ? cutBytes(text, fingerprintBytes) : null,
+  };
 }

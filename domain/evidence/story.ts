@@ -55,7 +55,8 @@ const sentences: Readonly<Record<string, Sentence>> = {
   'execution.started': (_, { agent_id, fence }) => `agent ${agent_id} began attempt ${fence}`,
   'execution.completed': (_, { fence, outcome, rows_affected: rows, duration_ms: ms }) =>
     `attempt ${fence} ended: ${outcome}${rows === undefined ? '' : `, ${rows} ${Number(rows) === 1 ? 'row' : 'rows'}`}${ms === undefined ? '' : `, ${ms} ms`}`,
-  'execution.failed': (_, { fence, outcome, error_class }) => `attempt ${fence} failed: ${outcome}, ${error_class}`,
+  'execution.failed': (_, { fence, outcome, error_class }) =>
+    `attempt ${fence} failed: ${outcome}${error_class === '' ? '' : `, ${error_class}`}`,
   'execution.cancelled': (_, { fence, outcome }) => `attempt ${fence} was cancelled: ${outcome}`,
   'execution.lost': (_, { fence, cause }) => `attempt ${fence} was lost (${cause})`,
   'execution.late_result': (_, { fence, outcome }) => `a late result of attempt ${fence} came: ${outcome}`,
