@@ -11,7 +11,7 @@ import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
 import type { Lease } from './lease.js';
 import { reservedNames } from './marker.js';
-import { endedUnproven, failure, type Outcome } from './outcome.js';
+import { endedUnproven, failure, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
 import type { StartedAttempts } from './started-attempts.js';
 import type { Target } from './target.js';
@@ -93,7 +93,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
     return refuse(claim, `config error: ${why}`);
   }
   if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
-    return refuse(claim, 'marker table not available');
+    return refuse(claim, MARKER_NOT_AVAILABLE);
   }
   if (claim.max_affected_rows != null && operation.startsWith('migrate_'))
     return refuse(claim, 'refused: a migration does not pass without approval');
@@ -116,6 +116,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
     ({ outcome }) => toldOfRun(target, operation, outcome),
   );
   target.noteRun(ran.connectivity);
+  if (lackedMarker(ran.outcome)) void target.lookForMarkers();
   if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
   return ran;
 }

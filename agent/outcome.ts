@@ -27,6 +27,13 @@ export function failure(outcome: FailureOutcome, errorMessage: string): Outcome 
   return { success: false, outcome, errorMessage, cancelled: false };
 }
 
+/** Why a write does not start whose claim demands a marker, where none can be written (AP-52). */
+export const MARKER_NOT_AVAILABLE = 'marker table not available';
+
+/** Whether the run found its marker table unusable. */
+export const lackedMarker = (outcome: Outcome): boolean =>
+  !outcome.success && outcome.errorMessage.startsWith(MARKER_NOT_AVAILABLE);
+
 /** Why a job does not start whose token (ET-40) or lease (AG-40a) no longer allows it. */
 export const STARTS_TOO_LATE = 'the token or the lease of the run ended before it could start';
 

@@ -16,6 +16,8 @@ export interface Target {
   readonly markerReady: boolean;
   /** Records how a run went: two connectivity failures in a row degrade the database (AP-15). */
   noteRun(connectivityFailure: boolean): void;
+  /** Looks again whether markers can be written, and makes their table if it is missing (AP-51). */
+  lookForMarkers(): Promise<void>;
   /** Tries once to connect; throws a ConnectFailure. */
   connect(): Promise<void>;
   /** Keeps the connections open until the returned function is called, also when a reload removes the database (AP-19). */
@@ -39,6 +41,7 @@ export class DatabaseTarget implements Target {
   #failuresInRow = 0;
   #reconnecting = false;
   #warned = false;
+  #looking = false;
   readonly #warnings = new Set<string>();
   #onRecovered: (() => void) | null = null;
   readonly #ended = new AbortController();
@@ -158,19 +161,24 @@ export class DatabaseTarget implements Target {
 
   /** Somebody may grant a right, or promote a standby, without a connection that breaks (AP-51). */
   async #retryMarkers(): Promise<void> {
-    const { config, timings, log } = this.#dependencies;
-    const { signal } = this.#ended;
-    while (config.marker.mode !== 'off' && !signal.aborted) {
-      await sleep(timings.markerRetryMs, signal);
-      if (signal.aborted || this.markerReady || this.degraded) continue;
-      // A database that is away is noticed by its runs.
-      const connected = await this.driver.connect({ onlyLook: false }).catch(() => null);
-      if (signal.aborted || connected === null) continue;
-      this.#noteMarker(connected);
-      if (!this.markerReady) continue;
-      log.info('marker rows can be written', { database: this.name });
-      this.#onRecovered?.();
+    const { config, timings } = this.#dependencies;
+    while (config.marker.mode !== 'off' && !this.#ended.signal.aborted) {
+      await sleep(timings.markerRetryMs, this.#ended.signal);
+      if (!this.markerReady) await this.lookForMarkers();
     }
+  }
+
+  async lookForMarkers(): Promise<void> {
+    if (this.#ended.signal.aborted || this.degraded || this.#looking) return;
+    this.#looking = true;
+    // A database that is away is noticed by its runs.
+    const connected = await this.driver.connect({ onlyLook: false }).catch(() => null);
+    this.#looking = false;
+    if (this.#ended.signal.aborted || connected === null) return;
+    this.#noteMarker(connected);
+    if (!this.markerReady) return;
+    this.#dependencies.log.info('marker rows can be written', { database: this.name });
+    this.#onRecovered?.();
   }
 
   async #cleanUp(): Promise<void> {

@@ -1,6 +1,6 @@
 import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
-import { failure, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
+import { failure, MARKER_NOT_AVAILABLE, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
 import type { Attempt, Report, WriteTarget } from './engine.js';
 import { checkFlag, notStarted, preparing } from './guard.js';
 import { refuseOtherPath } from './search-path.js';
@@ -105,4 +105,4 @@ export async function genuineMarkers<S extends Session>(
 }
 
 export const superseded = (fence: number) => failure('not_started', `superseded by attempt ${fence}`);
-export const markerNotAvailable = failure('not_started', 'marker table not available');
+export const markerNotAvailable = failure('not_started', MARKER_NOT_AVAILABLE);
