@@ -45,8 +45,13 @@ export async function runOneByOne(attempt: MysqlAttempt): Promise<Report> {
 
 /** Without AUTOCOMMIT, which a procedure may have ended, the row would go back to `open`. */
 async function recordDone({ session, run, target }: MysqlAttempt, affected: number): Promise<void> {
-  await session.keepMeaning();
+  await session.restoreSettings();
   await target.marker.done(session, run, affected);
+}
+
+async function takeBackOpen({ session, run, target }: MysqlAttempt): Promise<void> {
+  await session.restoreSettings();
+  await target.marker.remove(session, run);
 }
 
 /**
@@ -87,7 +92,7 @@ async function failed(error: unknown, attempt: MysqlAttempt, { begunAt, done, ru
     const why = confirmed?.success === false ? confirmed.errorMessage : runErrorText(error, attempt, begunAt);
     return failure('partial', `${why}; ${left}`);
   }
-  if (run.marker) await target.marker.remove(session, run).catch(() => {});
+  if (run.marker) await takeBackOpen(attempt).catch(() => {});
   const how = running === null ? 'not_started' : 'rolled_back';
   return cancelled ? control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, attempt, begunAt));
 }

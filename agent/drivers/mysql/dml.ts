@@ -72,6 +72,7 @@ async function runStatements(attempt: MysqlAttempt): Promise<Outcome> {
   }
   if (countAll !== null) refuseAboveBound(run, Math.max(affected, await interruptible(attempt, countAll)));
   await interruptible(attempt, async () => {
+    if (settingsOf(run.statements).length > 0) await session.restoreSettings();
     if (run.marker) await target.marker.done(session, run, affected);
     await expectLocks(session, [requestLockName(run.requestId)]);
   });

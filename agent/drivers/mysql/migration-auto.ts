@@ -89,6 +89,7 @@ async function failureOf(error: unknown, attempt: MysqlAttempt, progress: Progre
 function record(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
   return recordApplied(attempt, one, {
     async write() {
+      await attempt.session.restoreSettings();
       await attempt.session.run('start transaction read write');
       await recordVersion(attempt, one, 'auto');
     },

@@ -115,7 +115,7 @@ export class MysqlSession implements Session {
     await this.run(this.#client.format('set session character_set_client = utf8mb4, sql_mode = ?', [modesAllowed(modes)]));
   }
 
-  /** Applies the settings of `prepare` again. */
+  /** Applies the settings of `prepare` again, so that those of a text do not decide what the agent's own statements mean. */
   async restoreSettings(): Promise<void> {
     await this.run(this.#settings);
   }

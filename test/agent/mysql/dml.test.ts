@@ -193,6 +193,20 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     expect(await quantity(1)).toBe(10);
   });
 
+  it('AP-34, AP-54: a mode that the text sets does not change how the agent reads its own marker row', async () => {
+    if (!String(await bench.value('select version()')).includes('MariaDB')) return;
+    const set = `set sql_mode = 'EMPTY_STRING_IS_NULL'`;
+    const together = offer(`${set}; update parts set qty = 11 where id = 1`);
+    expect(await together.result).toMatchObject({ outcome: 'committed', rows_affected: 1 });
+    expect(await markers(together.requestId)).toEqual([[1, 'tx', 'done', 1]]);
+    const alone = offer(`${set}; create table logs (id int)`);
+    expect(await alone.result).toMatchObject({ outcome: 'committed' });
+    expect(await markers(alone.requestId)).toEqual([[1, 'auto', 'done', 0]]);
+    const failed = offer(`${set}; create table logs (id int)`);
+    expect(await failed.result).toMatchObject({ outcome: 'rolled_back' });
+    expect(await markers(failed.requestId)).toEqual([]);
+  });
+
   it('AP-51, AP-52: a claim whose marker table has gone is refused before it runs, and the table is made again', async () => {
     await bench.root.query('drop table svc_execution_marker');
     expect(await run('update parts set qty = 0')).toMatchObject({

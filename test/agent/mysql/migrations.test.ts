@@ -246,6 +246,12 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     );
   });
 
+  it('MI-39: what a migration sets does not keep its version row from being written', async () => {
+    const files = [{ version: 'v1', up: 'set session sql_select_limit = 0; create table t1 (id int)' }];
+    expect(dataOf(await bench.up(files))).toEqual({ applied: ['v1'] });
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
   it('MI-36: settings, variables, temporary tables and USE of one migration do not reach the next', async () => {
     const leave = `set foreign_key_checks = 0, sql_mode = 'NO_AUTO_VALUE_ON_ZERO', @left = 1, time_zone = '+05:00', max_statement_time = 7; set timestamp = 5;
       create temporary table scratch (id int); create procedure sets() begin set session unique_checks = 0; set @deep = 2; end; call sets(); use information_schema`;
