@@ -226,6 +226,26 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     }
   });
 
+  it.each(['analyze', 'optimize', 'check', 'repair'])('C8: the same for ALTER TABLE … %s PARTITION', async (verb) => {
+    await bench.root.query('create table parted (id int primary key) engine = InnoDB partition by hash (id) partitions 2');
+    const failed = await bench.up([{ version: 'v1', up: `alter table parted ${verb} partition p9` }]);
+    expect(failed).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(await bench.up([{ version: 'v1', up: `alter table parted ${verb} partition p0` }])).toMatchObject({ success: true });
+  });
+
+  it('C8: a DO that fails is no success, though the server says so', async () => {
+    await bench.root.query(`create table parts (id int primary key) engine = InnoDB;
+      create function fills() returns int begin insert into parts values (1), (2), (1); return 1; end`);
+    for (const up of ['do fills()', 'set statement max_statement_time = 50 for do fills()', 'do (select 1 union select 2)']) {
+      const failed = await bench.up([{ version: 'v1', up }]);
+      expect(failed).toMatchObject({ success: false, outcome: 'rolled_back' });
+      expect(failed.error_message).toMatch(/\(error (1062|1242)\)/);
+    }
+    expect([await bench.column('select id from parts'), await bench.versions()]).toEqual([[], []]);
+    expect(dataOf(await bench.up([{ version: 'v1', up: 'do 1 / 0, 1' }]))).toEqual({ applied: ['v1'] });
+    await bench.root.query('drop function fills');
+  });
+
   it('MI-40: a version row that cannot be written is told, with the way to set it right', async () => {
     const files = [{ version: 'v1', up: "create table t1 (id int); insert into schema_migrations values ('v1')" }];
     const failed = await bench.up(files);
