@@ -80,7 +80,7 @@ function refusedSetting(tokens: readonly MysqlToken[]): string | null {
 
 const scopes = new Set(['SESSION', 'LOCAL', 'GLOBAL']);
 const committing = new Set(['AUTOCOMMIT', 'COMPLETION_TYPE']);
-const rowsOnly = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'SELECT']);
+const rowsOnly = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'SELECT', 'WITH', 'VALUES', 'TABLE', '(']);
 
 const refusedFirst: Readonly<Record<string, Reason>> = {
   BEGIN: 'transaction control',
