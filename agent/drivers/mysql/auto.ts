@@ -1,5 +1,4 @@
 import type { ClassifiedStatement } from '../../../domain/statement.js';
-import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { failure, type Outcome } from '../../outcome.js';
 import type { RowsJson } from '../../result-json.js';
 import type { Report } from '../engine.js';
@@ -8,6 +7,7 @@ import { checkFlag, interruptible, rollBack, runErrorText } from '../guard.js';
 import { committed } from '../written.js';
 import { sendCommit } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
+import { canEndHalfDone } from './half-done.js';
 import { limitTime } from './limits.js';
 import { runMysqlStatement, settingsOf } from './rows.js';
 
@@ -103,32 +103,3 @@ function whatStays(running: ClassifiedStatement | null, kept: boolean, done: num
   if (done > 0) return `${done} of ${all} statements were done and stay`;
   return running !== null && canEndHalfDone(running.text) ? 'what it had done before that stays' : null;
 }
-
-/**
- * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, MariaDB drops and analyses the
- * objects of a list or a database and changes accounts one by one, and drops what OR REPLACE replaces before it makes the new one.
- */
-export function canEndHalfDone(text: string): boolean {
-  const lexed = lexMysql(text);
-  const all = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
-  const words = all[0] === 'SET' && all[1] === 'STATEMENT' ? all.slice(all.indexOf('FOR') + 1) : all;
-  if (words[0] === 'DROP') return words.includes(',') || wholes.has(words[1] ?? '');
-  if (words[0] === 'ANALYZE' || words[0] === 'OPTIMIZE') return words.includes(',');
-  return (
-    words[0] === 'CALL' ||
-    changesAccounts(words) ||
-    (words.slice(0, 3).join(' ') === 'CREATE OR REPLACE' && replacedInSteps.has(words[3] ?? ''))
-  );
-}
-
-/** Whether it changes several users or roles. The commas between rights do not count. */
-function changesAccounts(words: readonly string[]): boolean {
-  const [verb, what] = words;
-  if (verb === 'GRANT' || verb === 'REVOKE')
-    return words.slice(Math.max(words.lastIndexOf('TO'), words.lastIndexOf('FROM'))).includes(',');
-  return accountVerbs.has(verb ?? '') && (what === 'USER' || what === 'ROLE') && words.includes(',');
-}
-
-const accountVerbs = new Set(['CREATE', 'ALTER', 'RENAME']);
-const wholes = new Set(['DATABASE', 'SCHEMA']);
-const replacedInSteps = new Set(['TABLE', 'SEQUENCE', 'DATABASE', 'SCHEMA', 'USER']);

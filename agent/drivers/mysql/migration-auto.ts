@@ -5,9 +5,9 @@ import { failed } from '../../migrations/results.js';
 import { recordApplied } from '../../migrations/version-row.js';
 import { Interrupted } from '../faults.js';
 import { checkFlag, heedOnlyStop, interruptible, rollBack } from '../guard.js';
-import { canEndHalfDone } from './auto.js';
 import { sendCommit } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
+import { canEndHalfDone } from './half-done.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { runToEnd } from './told-failure.js';
 

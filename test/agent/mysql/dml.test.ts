@@ -157,6 +157,22 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     expect(await quantity(9)).toBeUndefined();
   });
 
+  it('AP-34, AP-I5: what a function wrote for a table that then was not made is partial, as MariaDB commits it', async () => {
+    await bench.root.query(
+      `create or replace function adds(n int) returns int begin insert into parts values (n, 0); return 7; end`,
+    );
+    const failed = await run(
+      'create table logs (id int primary key) as select adds(n) as id from (select 50 as n union all select 51) as two',
+    );
+    expect(failed).toMatchObject({
+      outcome: 'partial',
+      error_message: expect.stringContaining('what it had done before that stays'),
+    });
+    expect(await run('create table logs (id int primary key) as select 7 as id from parts')).toMatchObject({
+      outcome: 'rolled_back',
+    });
+  });
+
   it('AP-42, AP-43: cancels a write and rolls it back', async () => {
     const job = offer('update parts set qty = 0; select sleep(30)');
     await bench.untilActive('sleep(30)');

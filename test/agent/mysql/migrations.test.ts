@@ -246,6 +246,19 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     await bench.root.query('drop function fills');
   });
 
+  it('MI-39, AP-I5: what a function wrote for a table that then was not made is partial, as MariaDB commits it', async () => {
+    await bench.root.query(`create table parts (id int primary key auto_increment) engine = InnoDB;
+      create function adds() returns int begin insert into parts values (); return 7; end`);
+    const twice = '(select 1 union all select 2) as two';
+    const failed = await bench.up([
+      { version: 'v1', up: `create table t1 (id int primary key) as select adds() as id from ${twice}` },
+    ]);
+    expect([failed.outcome, await bench.tables()]).toEqual(['partial', ['parts']]);
+    const plain = `create table t1 (id int primary key) (select abs(7) as id from ${twice})`;
+    expect((await bench.up([{ version: 'v2', up: plain }])).outcome).toBe('rolled_back');
+    await bench.root.query('drop function adds');
+  });
+
   it('MI-40: a version row that cannot be written is told, with the way to set it right', async () => {
     const files = [{ version: 'v1', up: "create table t1 (id int); insert into schema_migrations values ('v1')" }];
     const failed = await bench.up(files);
