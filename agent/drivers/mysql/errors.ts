@@ -13,11 +13,17 @@ const CONNECTIVITY = new Set([1053, 2002, 2006, 2013]);
 const refusals: Readonly<Record<number, string>> = {
   1040: 'too many connections',
   1044: 'there is no such database, or the user may not use it',
-  1045: 'the user or the password is wrong',
+  1045: 'the user or the password is wrong, or the account may only connect with TLS (ssl-mode)',
   1049: 'there is no such database',
   1129: 'the server blocks this host after many failed connections',
   1130: 'the server takes no connections from this host',
+  1203: 'too many connections of this user',
+  1226: 'the account has used up one of its limits',
   1698: 'the user or the password is wrong',
+  1820: 'the password of the account has expired',
+  1862: 'the password of the account has expired',
+  3118: 'the account is locked',
+  4151: 'the account is locked',
 };
 
 export interface MysqlServerError {

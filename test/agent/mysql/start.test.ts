@@ -97,7 +97,7 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
   it('AP-05: says in words why it cannot connect, and holds refused credentials for final', async () => {
     await expect(connect(changed({ password: 'wrong' }))).rejects.toMatchObject({
       kind: 'authentication',
-      message: 'error 1045, the user or the password is wrong',
+      message: 'error 1045, the user or the password is wrong, or the account may only connect with TLS (ssl-mode)',
     });
     await expect(connect(changed({ pathname: '/nowhere' }))).rejects.toMatchObject({
       kind: 'connection',
@@ -110,6 +110,21 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
     await expect(connect(`${database.url}?ssl-mode=REQUIRED&ssl-ca=/nowhere.pem`)).rejects.toMatchObject({
       message: 'the file of ssl-ca cannot be read',
     });
+  });
+
+  it.each([
+    ['account lock', 'error 4151, the account is locked'],
+    ['password expire', 'error 1820, the password of the account has expired'],
+  ])('AP-05: says in words what keeps an account out: %s', async (limit, message) => {
+    const user = `${database.name}_l`;
+    const root = (sql: string) => withMysql(database.adminUrl, (connection) => connection.query(sql));
+    try {
+      await root(`create user '${user}'@'%' identified by 'test' ${limit}`);
+      await root(`grant all on ${database.name}.* to '${user}'@'%'`);
+      await expect(connect(changed({ username: user, password: 'test' }))).rejects.toMatchObject({ kind: 'connection', message });
+    } finally {
+      await root(`drop user '${user}'@'%'`);
+    }
   });
 
   it('AP-51: makes the marker table, only looks for --check, and says what is missing', async () => {
