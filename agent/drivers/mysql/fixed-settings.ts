@@ -51,8 +51,14 @@ export function settingsProblem(
   const [name, value] = values[wrong] ?? [];
   if (name !== undefined) return `the setting ${name} is '${rest[wrong] ?? ''}' instead of '${value}'`;
   if (withoutReadingModes(mode ?? '') !== mode) return `the sql_mode '${mode}' changes how text is read`;
-  return (rest[values.length] ?? null) === database ? null : 'the session is in another database than its address names';
+  return isSameName(rest[values.length] ?? null, database, rest.at(-1) === '0')
+    ? null
+    : 'the session is in another database than its address names';
 }
+
+/** With `lower_case_table_names` the server tells a name in other letters than it was given. */
+const isSameName = (found: string | null, wanted: string | null, isCaseSensitive: boolean): boolean =>
+  isCaseSensitive ? found === wanted : found?.toLowerCase() === wanted?.toLowerCase();
 
 /**
  * Whether the server's names are case-sensitive. A server keeps this for the life of its data, so a different answer comes from a

@@ -11,7 +11,7 @@ const TABLE_DENIED = 1142;
 const NO_SUCH_TABLE = 1146;
 const NO_SUCH_DATABASE = 1049;
 
-/** The marker table as configured; `database` is the one that the address names. */
+/** The marker table as configured; `database` is the one that the address names, in the letters that the server tells. */
 export interface MarkerNames {
   schema: string | null;
   database: string | null;

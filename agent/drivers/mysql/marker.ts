@@ -12,10 +12,13 @@ export interface MysqlMarker extends Marker<MysqlSession> {
   remove(session: MysqlSession, run: Run): Promise<unknown>;
 }
 
-export function createMysqlMarker(names: MarkerNames): MysqlMarker {
+export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): MysqlMarker {
+  let names: MarkerNames = { ...configured, database: null };
   let place: MarkerPlace = { table: '', others: [], older: [] };
   return {
     async prepare(session, onlyLook) {
+      const [[database = null] = []] = await session.query('select database()');
+      names = { ...configured, database };
       const found = await prepareMarkerPlace(session, names, onlyLook);
       place = found.place ?? place;
       return { problem: found.problem, note: found.note };

@@ -14,16 +14,13 @@ import { createMysqlMarker } from './marker.js';
 import { createMysqlMigrations } from './migrations.js';
 import { createMysqlPool } from './pool.js';
 import { runMysqlSelect } from './select.js';
-import { readMysqlUrl } from './url.js';
 
 /** A MySQL or MariaDB target with one pool for reads and one for writes. */
 export function createMysqlDriver(database: DriverConfig, config: AgentConfig, timings: Timings): Driver {
   const options = { max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs };
   const reads = createMysqlPool({ ...options, url: database.readUrl, readOnly: true });
   const writes = createMysqlPool({ ...options, url: database.url, readOnly: false });
-  const address = readMysqlUrl(database.url);
-  const beside = typeof address === 'string' ? null : address.database;
-  const marker = createMysqlMarker({ ...config.marker, database: beside });
+  const marker = createMysqlMarker(config.marker);
   const toRead = { pool: reads, timings, engine, graceMs: timings.mysqlReadGraceMs };
   const toWrite = { pool: writes, timings, engine, graceMs: 0, marker };
   const toMigrate = { ...toWrite, migrations: createMysqlMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
