@@ -1,5 +1,6 @@
 import type { MigrationStatement } from '../../../sql/migration-text.js';
 import { lexMysql, type MysqlToken } from '../../../sql/mysql/lexer.js';
+import { asMysqlError } from './errors.js';
 import { type MysqlSession, quoted } from './session.js';
 
 /** A session's state before a migration, restored before the next one (MI-36). */
@@ -17,11 +18,23 @@ export async function takeBack(session: MysqlSession, before: Before, statements
   const named = statements.flatMap(({ text }) => leftBy(text));
   for (const text of new Set(named)) await session.run(text);
   for (const [name, value] of await variablesOf(session)) {
-    if (value !== before.variables.get(name) && !restless.has(name)) await session.run(`set session ${quoted(name)} = default`);
+    if (value !== before.variables.get(name) && !restless.has(name)) await setDefault(session, name);
   }
   await session.run('set session timestamp = default');
   await session.restoreSettings();
 }
+
+/** The server lists its own variables among those of a session. They change as others work: its place in the binary log with every commit. */
+async function setDefault(session: MysqlSession, name: string): Promise<void> {
+  try {
+    await session.run(`set session ${quoted(name)} = default`);
+  } catch (error) {
+    if (!notOfSession.has(asMysqlError(error)?.errno ?? 0)) throw error;
+  }
+}
+
+/** "Is a GLOBAL variable", "is a read only variable". */
+const notOfSession = new Set([1229, 1238]);
 
 /** Variables that change by themselves. */
 const restless = new Set([
