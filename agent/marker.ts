@@ -119,5 +119,5 @@ export function mysqlMarkerDdl(table: string): string {
   mode ${id}, state ${id},
   execution_id ${id}, agent_id ${long}, approval_digest ${id},
   rows_affected BIGINT, created_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
-  PRIMARY KEY (request_id, fence, step, execution_id)) ENGINE=InnoDB`;
+  PRIMARY KEY (request_id, fence, step, execution_id)) ENGINE=InnoDB ROW_FORMAT=DYNAMIC`;
 }

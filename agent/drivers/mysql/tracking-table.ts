@@ -39,7 +39,7 @@ async function findUnknownColumn(session: MysqlSession, database: string): Promi
 /** Creates the table, which commits by itself; versions that differ only in case are different (MI-22). */
 export async function makeTrackingTable(session: MysqlSession, { name }: TrackingTable): Promise<void> {
   await session.run(
-    `create table if not exists ${name} (version varchar(255) character set utf8mb4 collate utf8mb4_bin primary key) engine=InnoDB`,
+    `create table if not exists ${name} (version varchar(255) character set utf8mb4 collate utf8mb4_bin primary key) engine=InnoDB row_format=dynamic`,
   );
 }
 
