@@ -95,6 +95,9 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
     return refuse(claim, MARKER_NOT_AVAILABLE);
   }
+  // A table that was made again does not have what the lost attempts wrote.
+  if (mutating.has(operation) && target.markersWereGone && claim.unresolved_fences.length > 0)
+    return refuse(claim, 'the marker table was gone');
   if (claim.max_affected_rows != null && operation.startsWith('migrate_'))
     return refuse(claim, 'refused: a migration does not pass without approval');
   const timeoutSecs = effectiveTimeout(
@@ -116,7 +119,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
     ({ outcome }) => toldOfRun(target, operation, outcome),
   );
   target.noteRun(ran.connectivity);
-  if (lackedMarker(ran.outcome)) void target.lookForMarkers();
+  if (lackedMarker(ran.outcome)) void target.noteMarkersGone();
   if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
   return ran;
 }

@@ -63,6 +63,10 @@ it('AP-51, AP-52: a write that finds no marker table is refused, and the table i
   const isThere = async () => (await target.query(`select to_regclass('svc.svc_execution_marker') is not null as made`)).rows;
   await expect.poll(isThere).toEqual([{ made: true }]);
   expect(await gateway.offer(add).result).toMatchObject({ outcome: 'committed' });
+  expect(await gateway.offer(lost).result).toMatchObject({
+    outcome: 'unknown',
+    error_message: 'the marker table was gone: it is not known what attempt 1 did',
+  });
   expect((await target.query('select qty, state from parts, svc.svc_execution_marker')).rows).toEqual([
     { qty: 11, state: 'done' },
   ]);
