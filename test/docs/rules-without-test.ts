@@ -31,7 +31,6 @@ export const provedByOthers: Readonly<Record<string, readonly string[]>> = {
   C2: ['ET-12', 'RQ-28', 'RQ-I5'],
   C3: ['AG-I3', 'AP-54'],
   C4: ['AG-43', 'AG-44', 'ST-15'],
-  C7: ['AU-10', 'AU-50', 'AU-I8'],
   C11: ['MI-30', 'MI-31', 'AG-I7'],
   C12: ['HT-100', 'OP-I2', 'IM-I4'],
   C13: ['HT-112', 'HT-113', 'OP-I1'],
