@@ -43,7 +43,6 @@ export class DatabaseTarget implements Target {
   markersWereGone = false;
   #failuresInRow = 0;
   #reconnecting = false;
-  #warned = false;
   #looking = false;
   readonly #warnings = new Set<string>();
   #onRecovered: (() => void) | null = null;
@@ -145,21 +144,16 @@ export class DatabaseTarget implements Target {
     if (nameProblem !== null) this.#warnOnce('names are found otherwise than role or database say', nameProblem);
   }
 
-  #warnOnce(message: string, why: string): void {
+  #warnOnce(message: string, why: string | null): void {
     if (this.#warnings.has(message)) return;
     this.#warnings.add(message);
     this.#dependencies.log.warn(message, { database: this.name, why });
   }
 
-  #noteMarker(connected: Connected): void {
-    const { config, log } = this.#dependencies;
-    this.markerReady = connected.markerReady;
-    if (connected.markerReady || config.marker.mode === 'off' || this.#warned) return;
-    this.#warned = true;
-    log.warn('no marker rows can be written: a lost attempt there can never be proven', {
-      database: this.name,
-      why: connected.markerProblem,
-    });
+  #noteMarker({ markerReady, markerProblem }: Connected): void {
+    this.markerReady = markerReady;
+    if (markerReady || this.#dependencies.config.marker.mode === 'off') return;
+    this.#warnOnce('no marker rows can be written: a lost attempt there can never be proven', markerProblem);
   }
 
   /** Somebody may grant a right, or promote a standby, without a connection that breaks (AP-51). */
