@@ -302,15 +302,6 @@ describe('execute_dml on PostgreSQL', () => {
     await target.query('select pg_advisory_unlock_all()');
   });
 
-  it('AG-59: is unknown, not failed, when it could not look for the marker of a lost attempt', async () => {
-    await target.query('alter table svc.svc_execution_marker rename to elsewhere');
-    const job = offer('update parts set qty = 0', { fence: 2, unresolvedFences: [1] });
-    const result = await job.result;
-    await target.query('alter table svc.elsewhere rename to svc_execution_marker');
-    expect(result).toMatchObject({ success: false, outcome: 'unknown' });
-    expect(result.error_message).toMatch(/: it is not known what attempt 1 did$/);
-  });
-
   it('reports the commit when the cancel comes after COMMIT was sent (AP-44)', async () => {
     const job = await standingCommit('update parts set qty = 77 where id = 1');
     job.heartbeat.cancelled = true;

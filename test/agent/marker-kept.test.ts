@@ -53,13 +53,16 @@ it('AP-54, AG-I3: rows in partitions prove what a lost attempt did', async () =>
   expect((await target.query('select qty from parts')).rows).toEqual([{ qty: 11 }]);
 });
 
-it('AP-51, AP-52: a write that finds no marker table is refused, and the table is made again without a restart', async () => {
+it('AP-51, AP-52, AG-59: a write that finds no marker table is refused, and the table is made again, but a lost write is not run', async () => {
   await make('', '');
   await startAgent();
   await target.query('drop table svc.svc_execution_marker');
   const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1' };
   const lost = { ...add, fence: 2, unresolvedFences: [1] };
-  expect(await gateway.offer(lost).result).toMatchObject({ outcome: 'unknown' });
+  expect(await gateway.offer(lost).result).toMatchObject({
+    outcome: 'unknown',
+    error_message: 'marker table not available: it is not known what attempt 1 did',
+  });
   const isThere = async () => (await target.query(`select to_regclass('svc.svc_execution_marker') is not null as made`)).rows;
   await expect.poll(isThere).toEqual([{ made: true }]);
   expect(await gateway.offer(add).result).toMatchObject({ outcome: 'committed' });

@@ -223,18 +223,6 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     expect(await markers(failed.requestId)).toEqual([]);
   });
 
-  it('AP-51, AP-52: a claim whose marker table has gone is refused before it runs, and the table is made again', async () => {
-    await bench.root.query('drop table svc_execution_marker');
-    expect(await run('update parts set qty = 0')).toMatchObject({
-      outcome: 'not_started',
-      error_message: 'marker table not available',
-    });
-    expect(await quantity(1)).toBe(10);
-    await expect.poll(() => bench.value("show tables like 'svc_execution_marker'")).toBe('svc_execution_marker');
-    expect(await run('update parts set qty = 11 where id = 1')).toMatchObject({ outcome: 'committed' });
-    expect(await bench.value('select state from svc_execution_marker')).toBe('done');
-  });
-
   it('AP-I6: leaves no lock, setting, transaction or temporary table on the connection', async () => {
     const job = offer("set sql_mode = ''; update parts set qty = 5 where id = 1");
     await job.result;
