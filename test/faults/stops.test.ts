@@ -112,6 +112,7 @@ describe('SIGTERM', () => {
   it('lets an agent finish and report its run, claim nothing more, and end with 0 (AP-17)', async () => {
     const id = await runningWrite('agent-drains', 2);
     const exit = stop(system.agent);
+    await eventually(() => system.agent.log().includes('agent is stopping'), waitMs);
     const next = await calls.create('for-the-next-agent', 'staging', insertOf('for-the-next-agent'));
     expect(await exit).toBe('exit code 0');
     expect([await calls.statusOf(id), await calls.statusOf(next)]).toEqual(['executed', 'dispatched']);
