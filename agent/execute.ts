@@ -95,9 +95,6 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
     return refuse(claim, MARKER_NOT_AVAILABLE);
   }
-  // A table that was made again does not have what the lost attempts wrote.
-  if (mutating.has(operation) && target.markersWereGone && claim.unresolved_fences.length > 0)
-    return refuse(claim, 'the marker table was gone');
   if (claim.max_affected_rows != null && operation.startsWith('migrate_'))
     return refuse(claim, 'refused: a migration does not pass without approval');
   const timeoutSecs = effectiveTimeout(
@@ -115,7 +112,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   const ran = await traced(
     tracing,
     partOfJob(claim, 'run statement', 'client'),
-    () => gated.carryOut(runOf(job, { statements, changed, timeoutSecs, expiresAt, config })),
+    () => gated.carryOut(runOf(job, target, { statements, changed, timeoutSecs, expiresAt, config })),
     ({ outcome }) => toldOfRun(target, operation, outcome),
   );
   target.noteRun(ran.connectivity);
@@ -126,6 +123,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
 
 function runOf(
   { claim, agentId, control, lease, strangers, isNewest }: ClaimedJob,
+  target: Target,
   classified: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
   const { limits, fenceWaitMs } = classified.config;
@@ -139,6 +137,7 @@ function runOf(
     approvalDigest: claim.approval_digest,
     strangers,
     isNewest,
+    markersWereGone: () => target.markersWereGone,
     marker: claim.marker === 'required',
     step: '',
     statements: classified.statements,

@@ -1,7 +1,7 @@
 import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
 import { failure, MARKER_NOT_AVAILABLE, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
-import type { Attempt, Report, WriteTarget } from './engine.js';
+import type { Attempt, ErrorReader, Report, WriteTarget } from './engine.js';
 import { checkFlag, notStarted, preparing } from './guard.js';
 import { refuseOtherPath } from './search-path.js';
 import type { Session } from './session.js';
@@ -84,8 +84,7 @@ export async function consultMarkers<S extends Session>(
     if (mode === 'auto' || run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, mode));
     return null;
   } catch (error) {
-    if (!engine.errors.isServerError(error)) throw error;
-    return markerNotAvailable;
+    return withoutMarkers(error, engine.errors);
   }
 }
 
@@ -99,10 +98,20 @@ export async function genuineMarkers<S extends Session>(
 ): Promise<MarkerRow[] | { superseded: number }> {
   const { session, run, target } = attempt;
   const { genuine, strangers } = sortMarkers(await preparing(attempt, () => target.marker.read(session, run)), run);
+  if (run.unresolvedFences.length > 0 && run.markersWereGone()) throw new MarkersGone();
   run.strangers.push(...strangers.slice(0, MAX_STRANGERS - run.strangers.length));
   const later = laterFence(strangers, run.fence);
   return later === null || (await run.isNewest()) ? genuine : { superseded: later };
 }
 
+/** The table was made again: it does not have what the lost attempts wrote. It may have been made just before it was read. */
+class MarkersGone extends Error {}
+
+/** The outcome where the markers could not be read (AP-52). Throws other errors. */
+export function withoutMarkers(error: unknown, errors: ErrorReader): Outcome {
+  if (error instanceof MarkersGone) return failure('not_started', 'the marker table was gone');
+  if (!errors.isServerError(error)) throw error;
+  return failure('not_started', MARKER_NOT_AVAILABLE);
+}
+
 export const superseded = (fence: number) => failure('not_started', `superseded by attempt ${fence}`);
-export const markerNotAvailable = failure('not_started', MARKER_NOT_AVAILABLE);

@@ -1,4 +1,4 @@
-import { genuineMarkers, markerNotAvailable, superseded, takeRequestLock, takeWithin } from '../drivers/attempt.js';
+import { genuineMarkers, superseded, takeRequestLock, takeWithin, withoutMarkers } from '../drivers/attempt.js';
 import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
 import { notStarted, preparing } from '../drivers/guard.js';
@@ -86,8 +86,7 @@ async function markerRows<S extends Session>(attempt: MigrationAttempt<S>, onPro
     if (run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, 'tx'));
     return rows;
   } catch (error) {
-    if (!engine.errors.isServerError(error)) throw error;
-    return markerNotAvailable;
+    return withoutMarkers(error, engine.errors);
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { requestLockKey } from '../../agent/marker.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { connectEmptyDatabase } from '../support/postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
@@ -74,6 +75,24 @@ it('AP-51, AP-52, AG-59: a write that finds no marker table is refused, and the 
     { qty: 11, state: 'done' },
   ]);
   await expect.poll(() => agent.lines.join('\n')).toContain('marker rows can be written');
+});
+
+it('AP-52, AG-I3: a lost write that has begun does not run when the table is made again before it reads it', async () => {
+  await make('', '');
+  await startAgent();
+  const requestId = randomUUID();
+  const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1' };
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  await target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
+  const again = gateway.offer({ ...add, requestId, fence: 2, unresolvedFences: [1] });
+  await again.claimed;
+  await target.query('drop table svc.svc_execution_marker');
+  expect(await gateway.offer(add).result).toMatchObject({ outcome: 'not_started' });
+  const isThere = async () => (await target.query(`select to_regclass('svc.svc_execution_marker') is not null as made`)).rows;
+  await expect.poll(isThere).toEqual([{ made: true }]);
+  await target.query('select pg_advisory_unlock_all()');
+  expect(await again.result).toMatchObject({ outcome: 'unknown' });
+  expect((await target.query('select qty from parts')).rows).toEqual([{ qty: 11 }]);
 });
 
 it('AP-51, AG-I3: no markers are written into a table that a crash would empty', async () => {
