@@ -16,9 +16,12 @@ import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
 import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
 import { takePlace, type WaitingPolls } from './waiting-polls.js';
+import { type KeptWatches, keepWatch, takeWatch, type WorkWatch } from './work-watch.js';
 
 /** A poll that waited for less, or is followed by another within this time, needs no further record. */
 const touchAfterMs = 1000;
+/** News of other processes reaches a poll that waits for as long (AG-23); a shorter one looks itself. */
+const newsWithinMs = 1000;
 
 export type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
 
@@ -27,6 +30,7 @@ export interface PollMemory {
   waiting: WaitingPolls;
   asks: SnapshotAsks;
   told: ToldCancels;
+  watches: KeptWatches;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
   /**
@@ -68,16 +72,19 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
   }
   const ended = new AbortController();
   const signal = AbortSignal.any([call.signal, ended.signal]);
+  const asked = JSON.stringify([report.scopes, report.operations, report.features, wanted.jobs > 0, wanted.explains > 0, claim]);
+  const asker = { agentId: report.id, asked, topics: topicsOf(report) };
   const place: Place = {
     wanted,
     signal,
+    watch: takeWatch(waiting.memory.watches, services.notifications, asker),
     startedAt: performance.now(),
     leave: () => {},
     leaveReady: async () => null,
     end: () => ended.abort(),
   };
   try {
-    const options = { topics: topicsOf(report), ms: Math.min(waitMs, maxWaitMs) };
+    const options = { topics: asker.topics, ms: Math.min(waitMs, maxWaitMs) };
     const look = (woken: boolean, ring: () => void) => lookOnce(call, services, { ...waiting, place, ring }, woken);
     const offered = await longPoll({ ...call, signal }, services, options, look);
     const claimed = await place.leaveReady();
@@ -85,6 +92,7 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
     return offered ?? nothingOffered;
   } finally {
     clearTimeout(place.nextLook);
+    keepWatch(waiting.memory.watches, place.watch, asker);
     place.leave();
     // A claim that a failed poll does not answer is answered by the agent's next one (AG-81).
     void place.leaveReady();
@@ -96,6 +104,7 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
 interface Place {
   wanted: Wanted;
   signal: AbortSignal;
+  watch: WorkWatch;
   /** When its first look had ended. */
   startedAt: number;
   /** For a plan that is offered soon. At most one: looks for other news find the plan too. */
@@ -118,8 +127,9 @@ async function lookOnce(call: PollCall, services: Services, looking: Looking, wo
   const { wanted } = place;
   const answer = await place.leaveReady();
   if (answer !== null) return { ...nothingOffered, claims: [answer], cancelled: await cancels.take() };
-  const look = (db: Vouched) => lookForWork(services, db, report, wanted);
-  const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(look)];
+  const look = (db: Vouched) => place.watch.look(() => lookForWork(services, db, report, wanted));
+  const isQuiet = call.body.wait_ms >= newsWithinMs && place.watch.isQuiet();
+  const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(isQuiet ? undefined : look)];
   if (!woken) place.startedAt = performance.now();
   // If the token was narrowed during the wait, the agent must poll again.
   if (!sameScopes(now, call.caller)) return nothingOffered;

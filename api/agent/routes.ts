@@ -22,7 +22,7 @@ const claimBody = named('ClaimCall', 'A claim.', {
 
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number }): Route[] {
-  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: rememberTold(), ...times };
+  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: rememberTold(), watches: new Map(), ...times };
   return [
     route({
       operationId: 'pollJobs',

@@ -321,6 +321,29 @@ describe('a poll that waits (AG-23 to AG-25)', () => {
     }
   });
 
+  it('right after one that found nothing hears of what came between them, on any server process', async () => {
+    const agent = await calls.newAgent();
+    const other = await startTestApi({ toml: agentToml, database: api.database });
+    try {
+      expect(idsOf(await agent.poll(pollBody({ wait_ms: 1000 })))).toEqual([]);
+      const body = { database: 'shop', environment: 'staging', detail: 'select 1' };
+      const { id } = (await other.call('POST', '/api/requests', { token: calls.requester, body })).body;
+      expect(idsOf(await agent.poll(patient()))).toEqual([id]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('looks for itself where it does not wait long enough for news, also right after one that found nothing', async () => {
+    const agent = await calls.newAgent();
+    const id = await calls.dispatched();
+    await calls.sql(`update users set status = 'suspended' where id = 'rita'`);
+    const brief = pollBody({ wait_ms: 1000, explain_limit: 0 });
+    expect(idsOf(await agent.poll(brief))).toEqual([]);
+    await calls.sql(`update users set status = 'active' where id = 'rita'`);
+    expect(idsOf(await agent.poll({ ...brief, wait_ms: 50 }))).toEqual([id]);
+  });
+
   it('sleeps on when the dispatch is for other agents', async () => {
     const agent = await calls.newAgent();
     const poll = agent.poll(patient());
