@@ -112,18 +112,17 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   const ran = await traced(
     tracing,
     partOfJob(claim, 'run statement', 'client'),
-    () => gated.carryOut(runOf(job, target, { statements, changed, timeoutSecs, expiresAt, config })),
+    () => gated.carryOut(runOf(job, { statements, changed, timeoutSecs, expiresAt, config })),
     ({ outcome }) => toldOfRun(target, operation, outcome),
   );
   target.noteRun(ran.connectivity);
-  if (lackedMarker(ran.outcome)) void target.noteMarkersGone();
+  if (lackedMarker(ran.outcome)) void target.lookForMarkers();
   if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
   return ran;
 }
 
 function runOf(
   { claim, agentId, control, lease, strangers, isNewest }: ClaimedJob,
-  target: Target,
   classified: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
   const { limits, fenceWaitMs } = classified.config;
@@ -137,7 +136,7 @@ function runOf(
     approvalDigest: claim.approval_digest,
     strangers,
     isNewest,
-    markersWereGone: () => target.markersWereGone,
+    firstLostAt: firstLostAt(claim, performance.now()),
     marker: claim.marker === 'required',
     step: '',
     statements: classified.statements,
@@ -154,6 +153,14 @@ function runOf(
     control,
     mayStart: () => lease.holds && Date.now() <= classified.expiresAt + CLOCK_TOLERANCE_MS,
   };
+}
+
+/** When the first of the attempts that are not resolved was claimed, on the clock of `now`; null if a gateway does not say. */
+function firstLostAt({ unresolved_executions: attempts = [], server_time: serverTime }: ClaimAnswer, now: number): number | null {
+  if (serverTime === undefined) return null;
+  const agesMs = attempts.map(({ claimed_at: at }) => Date.parse(serverTime) - Date.parse(at ?? ''));
+  const oldestMs = Math.max(...agesMs);
+  return Number.isFinite(oldestMs) ? now - oldestMs : null;
 }
 
 const attemptsOf = ({ unresolved_executions: attempts }: ClaimAnswer) =>

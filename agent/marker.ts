@@ -64,6 +64,9 @@ export function laterFence(strangers: readonly MarkerRow[], fence: number): numb
   return later.length === 0 ? null : Math.max(...later);
 }
 
+/** The request id, of no request, of the row that says since when a marker table has rows (AP-51). */
+export const SINCE = '00000000-0000-0000-0000-000000000000';
+
 /** The most rows fitting no attempt to read and report. */
 export const MAX_STRANGERS = 20;
 

@@ -44,13 +44,17 @@ export const claimAnswer = z.object({
   execution_plan_json: z.unknown(),
   fence: z.int().min(1),
   unresolved_fences: z.array(z.int()),
-  unresolved_executions: z.array(z.object({ fence: z.int(), execution_id: z.guid() })).optional(),
+  /** `claimed_at` is absent from older gateways. */
+  unresolved_executions: z
+    .array(z.object({ fence: z.int(), execution_id: z.guid(), claimed_at: z.iso.datetime().optional() }))
+    .optional(),
   marker: z.enum(['required', 'none']),
   approval_digest: z.string(),
   policy_revision: z.string(),
   max_result_bytes: z.int().min(0),
   max_affected_rows: z.int().min(0).nullish(),
   search_path: z.array(z.string()).nullish(),
+  server_time: z.iso.datetime().optional(),
 });
 
 /** The poll's answer, as far as this agent uses it (agent.md section 3). */

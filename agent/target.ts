@@ -16,10 +16,8 @@ export interface Target {
   readonly markerReady: boolean;
   /** Records how a run went: two connectivity failures in a row degrade the database (AP-15). */
   noteRun(connectivityFailure: boolean): void;
-  /** Whether a run found no marker table since the start: what lost attempts wrote there may be gone with it (AP-54). */
-  readonly markersWereGone: boolean;
-  /** Records that a run found no marker table, and makes it again where it is missing (AP-51). */
-  noteMarkersGone(): Promise<void>;
+  /** Makes the marker table again where a run found none (AP-51). */
+  lookForMarkers(): Promise<void>;
   /** Tries once to connect; throws a ConnectFailure. */
   connect(): Promise<void>;
   /** Keeps the connections open until the returned function is called, also when a reload removes the database (AP-19). */
@@ -40,7 +38,6 @@ export class DatabaseTarget implements Target {
   readonly driver: Driver;
   degraded = true;
   markerReady = false;
-  markersWereGone = false;
   #failuresInRow = 0;
   #reconnecting = false;
   #looking = false;
@@ -161,16 +158,11 @@ export class DatabaseTarget implements Target {
     const { config, timings } = this.#dependencies;
     while (config.marker.mode !== 'off' && !this.#ended.signal.aborted) {
       await sleep(timings.markerRetryMs, this.#ended.signal);
-      if (!this.markerReady) await this.#lookForMarkers();
+      if (!this.markerReady) await this.lookForMarkers();
     }
   }
 
-  noteMarkersGone(): Promise<void> {
-    this.markersWereGone = true;
-    return this.#lookForMarkers();
-  }
-
-  async #lookForMarkers(): Promise<void> {
+  async lookForMarkers(): Promise<void> {
     if (this.#ended.signal.aborted || this.degraded || this.#looking) return;
     this.#looking = true;
     // A database that is away is noticed by its runs.

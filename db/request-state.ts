@@ -43,7 +43,7 @@ const requestColumns = (
 const parts = `coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'step', d.step, 'userId', d.user_id, 'action', d.action, 'selector', d.selector,
     'comment', d.comment, 'at', ${ms('d.decided_at')}, 'tokenId', d.token_id, 'mac', d.mac) order by d.decided_at, d.step) from decisions d where d.request_id = r.id), '[]') as decisions,
   coalesce((select jsonb_agg(jsonb_build_object('id', e.id, 'fence', e.fence, 'agentId', e.agent_id, 'claimId', e.claim_id, 'mutating', e.mutating,
-    'marker', e.marker, 'markerForm', e.marker_form, 'status', e.status, 'lost', e.lost, 'unresolved', e.unresolved, 'leaseExpiresAt', ${ms('e.lease_expires_at')},
+    'marker', e.marker, 'markerForm', e.marker_form, 'status', e.status, 'lost', e.lost, 'unresolved', e.unresolved, 'claimedAt', ${ms('e.created_at')}, 'leaseExpiresAt', ${ms('e.lease_expires_at')},
     'leaseMs', e.lease_secs * 1000, 'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;
 
 const columns = (further: string, detail = 'r.detail') =>
@@ -173,7 +173,9 @@ function assemble({ now: _, keyCheck: __, requestMac: ___, stateMac: ____, execu
     finishedExecutions: executions.filter((execution) => execution.status !== 'running' && !execution.lost).length,
     unresolved: executions
       .filter((execution) => execution.unresolved)
-      .map(({ id, fence, marker, markerForm }) => ({ fence, executionId: id, provable: marker === 'required', markerForm })),
+      .map(({ id, fence, marker, markerForm, claimedAt }) => {
+        return { fence, executionId: id, provable: marker === 'required', markerForm, claimedAt };
+      }),
   };
 }
 

@@ -79,6 +79,7 @@ export async function consultMarkers<S extends Session>(
     if (decision.act === 'unknown') {
       return failure('unknown', `attempt ${decision.fence} may have been applied; check the database`);
     }
+    if (decision.act === 'run') await refuseNewTable(attempt);
     onProven();
     if (decision.act === 'already_applied') return applied(decision);
     if (mode === 'auto' || run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, mode));
@@ -98,18 +99,28 @@ export async function genuineMarkers<S extends Session>(
 ): Promise<MarkerRow[] | { superseded: number }> {
   const { session, run, target } = attempt;
   const { genuine, strangers } = sortMarkers(await preparing(attempt, () => target.marker.read(session, run)), run);
-  if (run.unresolvedFences.length > 0 && run.markersWereGone()) throw new MarkersGone();
   run.strangers.push(...strangers.slice(0, MAX_STRANGERS - run.strangers.length));
   const later = laterFence(strangers, run.fence);
   return later === null || (await run.isNewest()) ? genuine : { superseded: later };
 }
 
-/** The table was made again: it does not have what the lost attempts wrote. It may have been made just before it was read. */
-class MarkersGone extends Error {}
+/**
+ * A table that was dropped and made again, or emptied, does not have what a lost attempt wrote there. That may have happened just
+ * before its rows were read, so this is asked afterwards.
+ */
+export async function refuseNewTable<S extends Session>(attempt: WritingAttempt<S>): Promise<void> {
+  const { session, run, target } = attempt;
+  const { unresolvedFences, firstLostAt } = run;
+  if (unresolvedFences.length === 0 || firstLostAt === null) return;
+  const ageMs = await preparing(attempt, () => target.marker.age(session));
+  if (ageMs === null || performance.now() - ageMs > firstLostAt) throw new NewTable();
+}
+
+class NewTable extends Error {}
 
 /** The outcome where the markers could not be read (AP-52). Throws other errors. */
 export function withoutMarkers(error: unknown, errors: ErrorReader): Outcome {
-  if (error instanceof MarkersGone) return failure('not_started', 'the marker table was gone');
+  if (error instanceof NewTable) return failure('not_started', 'the marker table is newer than a lost attempt');
   if (!errors.isServerError(error)) throw error;
   return failure('not_started', MARKER_NOT_AVAILABLE);
 }

@@ -29,8 +29,8 @@ export interface Run extends KnownAttempts {
   strangers: MarkerRow[];
   /** Whether the gateway knows no later attempt; false also when it does not answer. */
   isNewest(): Promise<boolean>;
-  /** Whether a run found no marker table since the agent's start: what lost attempts wrote there may be gone with it (AP-52). */
-  markersWereGone(): boolean;
+  /** When the first of the lost attempts was claimed, by `performance.now()`; null when unknown (AP-54). */
+  firstLostAt: number | null;
   /** Whether the token and the lease still allow a start (ET-40, AG-40a). */
   mayStart(): boolean;
 }

@@ -1,4 +1,4 @@
-import { genuineMarkers, superseded, takeRequestLock, takeWithin, withoutMarkers } from '../drivers/attempt.js';
+import { genuineMarkers, refuseNewTable, superseded, takeRequestLock, takeWithin, withoutMarkers } from '../drivers/attempt.js';
 import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
 import { notStarted, preparing } from '../drivers/guard.js';
@@ -83,6 +83,7 @@ async function markerRows<S extends Session>(attempt: MigrationAttempt<S>, onPro
       onProven();
       return superseded(rows.superseded);
     }
+    await refuseNewTable(attempt);
     if (run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, 'tx'));
     return rows;
   } catch (error) {

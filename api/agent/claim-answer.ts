@@ -71,7 +71,9 @@ function answerOf({ request, execution, terms, maxResultBytes, now }: ClaimedRun
     execution_plan: null,
     execution_plan_json: null,
     unresolved_fences: unresolved.map(({ fence }) => fence),
-    unresolved_executions: unresolved.map(({ fence, executionId }) => ({ fence, execution_id: executionId })),
+    unresolved_executions: unresolved.map(({ fence, executionId, claimedAt }) => {
+      return { fence, execution_id: executionId, claimed_at: iso(claimedAt) };
+    }),
     policy_revision: request.policyRevision,
     approval_digest: request.approvalDigest,
     max_result_bytes: maxResultBytes,

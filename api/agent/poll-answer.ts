@@ -35,7 +35,11 @@ export const claimAnswer = named('Claim', 'A run that the agent has claimed.', {
   fence,
   unresolved_fences: list(count('The number of a run.'), 'Earlier runs of which nobody knows whether they were committed.'),
   unresolved_executions: list(
-    z.object({ fence: count('The number of the run.'), execution_id: uuid('Its execution.') }),
+    z.object({
+      fence: count('The number of the run.'),
+      execution_id: uuid('Its execution.'),
+      claimed_at: instant('When it was claimed.'),
+    }),
     'The executions of these runs.',
   ),
   marker: z.enum(['required', 'none']).meta({ description: 'Whether the run must write a marker row.' }),

@@ -73,6 +73,7 @@ function startedExecution(request: StoredRequest, { agent, execution }: Claim, n
     status: 'running',
     lost: false,
     unresolved: false,
+    claimedAt: now,
     leaseExpiresAt: now + execution.leaseMs,
     leaseMs: execution.leaseMs,
     windowSecs: execution.windowSecs,

@@ -46,6 +46,7 @@ export interface UnresolvedAttempt {
   executionId: string;
   provable: boolean;
   markerForm: MarkerForm;
+  claimedAt: Instant;
 }
 
 /** One claim of a dispatch by one agent, with the fields that rules need. */
@@ -60,6 +61,7 @@ export interface Execution {
   status: 'running' | 'completed' | 'failed';
   lost: boolean;
   unresolved: boolean;
+  claimedAt: Instant;
   leaseExpiresAt: Instant;
   /** From the last heartbeat, or the claim, to `leaseExpiresAt`. */
   leaseMs: number;

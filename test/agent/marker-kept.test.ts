@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { requestLockKey } from '../../agent/marker.js';
+import { requestLockKey, SINCE } from '../../agent/marker.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { connectEmptyDatabase } from '../support/postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
@@ -31,6 +31,14 @@ const make = (kind: string, partitions: string) =>
       rows_affected bigint, created_at timestamptz not null default now(), primary key (request_id, fence, step, execution_id)) ${partitions};
     create table parts (id int primary key, qty int); insert into parts values (1, 10)`);
 
+const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1' };
+const isThere = async () => (await target.query(`select to_regclass('svc.svc_execution_marker') is not null as made`)).rows;
+const quantity = async () => (await target.query<{ qty: number }>('select qty from parts')).rows[0]?.qty;
+const unproven = (fence: number) => ({
+  outcome: 'unknown',
+  error_message: `the marker table is newer than a lost attempt: it is not known what attempt ${fence} did`,
+});
+
 async function startAgent(): Promise<void> {
   const timings = { markerRetryMs: 50 };
   agent = startTestAgent({ gateway, url: database.url, tables: '[marker]\nschema = "svc"\n', timings });
@@ -45,54 +53,99 @@ it('AP-54, AG-I3: rows in partitions prove what a lost attempt did', async () =>
     );
   await startAgent();
   const requestId = randomUUID();
-  const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1', requestId };
-  expect(await gateway.offer({ ...add, fence: 1 }).result).toMatchObject({ outcome: 'committed' });
-  expect(await gateway.offer({ ...add, fence: 2, unresolvedFences: [1] }).result).toMatchObject({
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  expect(await gateway.offer({ ...add, requestId, fence: 2, unresolvedFences: [1] }).result).toMatchObject({
     outcome: 'already_applied',
     applied_fence: 1,
   });
-  expect((await target.query('select qty from parts')).rows).toEqual([{ qty: 11 }]);
+  expect(await quantity()).toBe(11);
 });
 
 it('AP-51, AP-52, AG-59: a write that finds no marker table is refused, and the table is made again, but a lost write is not run', async () => {
   await make('', '');
   await startAgent();
+  const requestId = randomUUID();
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
   await target.query('drop table svc.svc_execution_marker');
-  const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1' };
-  const lost = { ...add, fence: 2, unresolvedFences: [1] };
+  const lost = { ...add, requestId, fence: 2, unresolvedFences: [1] };
   expect(await gateway.offer(lost).result).toMatchObject({
     outcome: 'unknown',
     error_message: 'marker table not available: it is not known what attempt 1 did',
   });
-  const isThere = async () => (await target.query(`select to_regclass('svc.svc_execution_marker') is not null as made`)).rows;
   await expect.poll(isThere).toEqual([{ made: true }]);
   expect(await gateway.offer(add).result).toMatchObject({ outcome: 'committed' });
-  expect(await gateway.offer(lost).result).toMatchObject({
-    outcome: 'unknown',
-    error_message: 'the marker table was gone: it is not known what attempt 1 did',
-  });
-  expect((await target.query('select qty, state from parts, svc.svc_execution_marker')).rows).toEqual([
-    { qty: 11, state: 'done' },
-  ]);
+  expect(await gateway.offer({ ...lost, fence: 3, unresolvedFences: [1, 2] }).result).toMatchObject(unproven(2));
+  expect(await quantity()).toBe(12);
   await expect.poll(() => agent.lines.join('\n')).toContain('marker rows can be written');
+});
+
+it.each([
+  ['dropped while no agent runs', 'drop table svc.svc_execution_marker'],
+  ['emptied while no agent runs', 'truncate svc.svc_execution_marker'],
+])('AP-54, AG-I3: a table that was %s proves nothing of an earlier write, but of later ones', async (_, loss) => {
+  await make('', '');
+  await startAgent();
+  const [requestId, later] = [randomUUID(), randomUUID()];
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  agent.stop();
+  await agent.exit;
+  await target.query(loss);
+  await startAgent();
+  const lost = { fence: 2, unresolvedFences: [1] };
+  expect(await gateway.offer({ ...add, requestId, ...lost }).result).toMatchObject(unproven(1));
+  expect(await gateway.offer({ ...add, requestId: later }).result).toMatchObject({ outcome: 'committed' });
+  expect(await gateway.offer({ ...add, requestId: later, ...lost }).result).toMatchObject({ outcome: 'already_applied' });
+  expect(await quantity()).toBe(12);
+});
+
+it('AP-54, AG-I3: a table that is emptied while the agent runs proves nothing but what its rows say', async () => {
+  await make('', '');
+  await startAgent();
+  const requestId = randomUUID();
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  await target.query(`create table kept as select * from svc.svc_execution_marker where state = 'done';
+    update kept set created_at = 'infinity'; delete from svc.svc_execution_marker`);
+  const lost = { ...add, requestId, unresolvedFences: [1] };
+  expect(await gateway.offer({ ...lost, fence: 2 }).result).toMatchObject(unproven(1));
+  expect(await quantity()).toBe(11);
+  await target.query('insert into svc.svc_execution_marker select * from kept');
+  expect(await gateway.offer({ ...lost, fence: 3 }).result).toMatchObject({ outcome: 'already_applied' });
+});
+
+it('AP-51, AP-56: a table of an earlier version has rows since its oldest one, which is said when that one has been deleted', async () => {
+  await make('', '');
+  await target.query(`insert into svc.svc_execution_marker
+    values ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, now() - interval '3000 days')`);
+  await startAgent();
+  const rows = `select request_id, round(extract(epoch from now() - created_at) / 86400)::int as days from svc.svc_execution_marker`;
+  await expect.poll(async () => (await target.query(rows)).rows).toEqual([{ request_id: SINCE, days: 3000 }]);
+});
+
+it('AP-54: a gateway that does not say when a lost attempt was claimed is believed', async () => {
+  await make('', '');
+  await startAgent();
+  const requestId = randomUUID();
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  await target.query('delete from svc.svc_execution_marker');
+  const silent = (claim: Record<string, unknown>) => ({ ...claim, server_time: undefined });
+  const lost = { ...add, requestId, fence: 2, unresolvedFences: [1], forge: silent };
+  expect(await gateway.offer(lost).result).toMatchObject({ outcome: 'committed' });
 });
 
 it('AP-52, AG-I3: a lost write that has begun does not run when the table is made again before it reads it', async () => {
   await make('', '');
   await startAgent();
   const requestId = randomUUID();
-  const add = { operation: 'execute_dml', detail: 'update parts set qty = qty + 1' };
   expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
   await target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
   const again = gateway.offer({ ...add, requestId, fence: 2, unresolvedFences: [1] });
   await again.claimed;
   await target.query('drop table svc.svc_execution_marker');
   expect(await gateway.offer(add).result).toMatchObject({ outcome: 'not_started' });
-  const isThere = async () => (await target.query(`select to_regclass('svc.svc_execution_marker') is not null as made`)).rows;
   await expect.poll(isThere).toEqual([{ made: true }]);
   await target.query('select pg_advisory_unlock_all()');
-  expect(await again.result).toMatchObject({ outcome: 'unknown' });
-  expect((await target.query('select qty from parts')).rows).toEqual([{ qty: 11 }]);
+  expect(await again.result).toMatchObject(unproven(1));
+  expect(await quantity()).toBe(11);
 });
 
 it('AP-51, AG-I3: no markers are written into a table that a crash would empty', async () => {

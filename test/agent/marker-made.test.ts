@@ -53,7 +53,7 @@ async function expectMade({ faults, url, readUrl, clear, left }: Place): Promise
         const step = `${when} exchange ${nth}`;
         expect([step, beside]).toEqual([step, { status: 'fulfilled', value: ready }]);
         expect([step, await after.connect({ onlyLook: false })]).toEqual([step, ready]);
-        await expect.poll(left, { interval: 150 }).toEqual({ rows: 0, open: 0 });
+        await expect.poll(left, { interval: 150 }).toEqual({ rows: 1, open: 0 });
         if (faults.count < nth) {
           expect(how).toEqual({ status: 'fulfilled', value: ready });
           return nth;

@@ -295,6 +295,11 @@ describe('attempts whose outcome nobody knows (AG-56 to AG-60)', () => {
     const { body } = await agent.claim(run.id);
     expect(body).toMatchObject({ fence: 2, unresolved_fences: [1], marker: 'required' });
     expect(JSON.parse(body.execution_token)).toMatchObject({ fence: 2, unresolved_fences: '1', marker: 'required' });
+    const [attempt] = await calls.sql<{ at: Date }>(
+      'select created_at as at from executions where request_id = $1 and fence = 1',
+      [run.id],
+    );
+    expect(body.unresolved_executions).toMatchObject([{ fence: 1, claimed_at: new Date(attempt!.at).toISOString() }]);
     const found = { success: true, outcome: 'already_applied', applied_fence: 1, fence: 2 };
     expect((await agent.submit(body.execution_id, found)).body.status).toBe('executed');
     expect(await unresolvedOf(run.id)).toEqual([]);

@@ -49,8 +49,8 @@ export interface Entry extends FakeJob {
 
 export const AGENT_ID = 'agent-test';
 
-/** Executions by request and fence, whichever gateway of this process gave them. */
-const given = new Map<string, string>();
+/** Executions by request and fence, whichever gateway of this process gave them, and when. */
+const given = new Map<string, { executionId: string; claimedAt: Date }>();
 
 /** The execution of an earlier attempt that no gateway gave. */
 export const attemptId = (fence: number) => `00000000-0000-4000-8000-${String(fence).padStart(12, '0')}`;
@@ -70,7 +70,7 @@ export async function claim(
   if (status === 200 || status === 409) job.offered = false;
   if (status !== 200) return [status, { code: 'request.conflict' }];
   job.noteClaim();
-  given.set(`${job.requestId}:${job.input.fence ?? 1}`, job.executionId);
+  given.set(`${job.requestId}:${job.input.fence ?? 1}`, { executionId: job.executionId, claimedAt: new Date() });
   const answer = claimAnswer(job, key);
   return [200, job.input.forge ? job.input.forge(answer) : answer];
 }
@@ -122,11 +122,13 @@ function contentOf(job: Entry) {
   return { operation, database, environment, detail, policyRevision: 'r1' };
 }
 
+const givenBefore = ({ requestId }: Entry, fence: number) => given.get(`${requestId}:${fence}`);
+
 function claimsOf(job: Entry): TokenClaims {
   const { input } = job;
   const content = contentOf(job);
   const fences = input.unresolvedFences ?? [];
-  const attempts = fences.map((one) => ({ fence: one, executionId: given.get(`${job.requestId}:${one}`) ?? attemptId(one) }));
+  const attempts = fences.map((one) => ({ fence: one, executionId: givenBefore(job, one)?.executionId ?? attemptId(one) }));
   return {
     ...content,
     requestId: job.requestId,
@@ -166,7 +168,11 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     execution_plan_json: null,
     fence,
     unresolved_fences: claims.unresolvedFences,
-    unresolved_executions: claims.unresolvedExecutions?.map((one) => ({ fence: one.fence, execution_id: one.executionId })),
+    unresolved_executions: claims.unresolvedExecutions?.map((one) => ({
+      fence: one.fence,
+      execution_id: one.executionId,
+      claimed_at: givenBefore(job, one.fence)?.claimedAt.toISOString(),
+    })),
     marker: claims.marker,
     approval_digest: claims.approvalDigest,
     policy_revision: claims.policyRevision,

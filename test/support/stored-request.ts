@@ -41,6 +41,7 @@ export const unresolvedAttempt = (fence: number, provable: boolean): UnresolvedA
   provable,
   markerForm: 2,
   executionId: `c0ffee00-0000-4000-8000-${String(fence).padStart(12, '0')}`,
+  claimedAt: now,
 });
 
 /** A running execution of fence 1 by `agent-1`, whose lease has another minute. */
@@ -56,6 +57,7 @@ export function storedExecution(over: Partial<Execution> = {}): Execution {
     status: 'running',
     lost: false,
     unresolved: false,
+    claimedAt: now,
     leaseExpiresAt: now + 60_000,
     leaseMs: 60_000,
     windowSecs: 3600,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
-import { MISSING_TABLE, mysqlMarkerDdl } from '../../marker.js';
+import { MISSING_TABLE, mysqlMarkerDdl, SINCE } from '../../marker.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError, mysqlErrors } from './errors.js';
 import { findMarkerTables, type MarkerSearch, nameOf } from './marker-tables.js';
@@ -97,6 +97,7 @@ async function prepareIn(
     const triggers = 'select 1 from information_schema.triggers where event_object_schema = ? and event_object_table = ?';
     if ((await session.query(triggers, [schema, name])).length > 0) return refused('the marker table has triggers');
     await tryRights(session, table);
+    if (!onlyLook) await addSince(session, table);
     return { problem: null, lacksTable: false };
   } catch (error) {
     const server = asMysqlError(error);
@@ -146,4 +147,15 @@ async function tryRights(session: MysqlSession, table: string): Promise<void> {
   } finally {
     await session.run('rollback').catch(() => session.distrust());
   }
+}
+
+/** Says in a table without such a row since when it has rows. Searched apart, because an INSERT … SELECT would lock what it reads. */
+async function addSince(session: MysqlSession, table: string): Promise<void> {
+  if ((await session.query(`select 1 from ${table} where request_id = ? limit 1`, [SINCE])).length > 0) return;
+  const [[since] = []] = await session.query(`select coalesce(min(created_at), now(3)) from ${table}`);
+  await session.query(
+    `insert ignore into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest, created_at)
+       values (?, 0, '', 'tx', 'open', '-', '-', '-', ?)`,
+    [SINCE, since ?? ''],
+  );
 }

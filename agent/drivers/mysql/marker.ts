@@ -1,4 +1,4 @@
-import { MAX_STRANGERS, type MarkerRow, markerRow } from '../../marker.js';
+import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
@@ -38,6 +38,17 @@ export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): My
       }
     },
     readOwn: (session, run) => readTables(session, [place.table], run),
+    async age(session) {
+      const { tables } = await findMarkerTables(session, searchOf(names, false));
+      const ages: number[] = [];
+      for (const table of new Set([place.table, ...tables])) {
+        const [[age = null] = []] = await session.query(
+          `select timestampdiff(microsecond, min(created_at), now(3)) / 1000 from ${table}`,
+        );
+        if (age !== null) ages.push(Number(age));
+      }
+      return ages.length === 0 ? null : Math.max(...ages);
+    },
     open: (session, run, mode) => session.query(openText(place.table), [...keyOf(run), mode, run.agentId, run.approvalDigest]),
     async done(session, run, rowsAffected) {
       const set = `update ${place.table} set state = 'done', rows_affected = nullif(?, '') where ${IS_OWN}`;
@@ -92,6 +103,6 @@ async function readRows(session: MysqlSession, table: string, run: Run): Promise
 async function deleteOldIn(session: MysqlSession, table: string, days: number): Promise<number> {
   // Without this, the search for old rows locks all of them, and jobs that write markers wait.
   await session.run('set transaction isolation level read committed');
-  const text = `delete from ${table} where created_at < now() - interval ${Math.floor(days)} day`;
+  const text = `delete from ${table} where created_at < now() - interval ${Math.floor(days)} day and request_id <> '${SINCE}'`;
   return (await session.run(text)).affected;
 }

@@ -1,5 +1,5 @@
 import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
-import { MISSING_TABLE, postgresMarkerDdl } from '../../marker.js';
+import { MISSING_TABLE, postgresMarkerDdl, SINCE } from '../../marker.js';
 import { asServerError } from './errors.js';
 import type { PostgresSession } from './session.js';
 
@@ -83,6 +83,7 @@ async function prepareIn(
   if (found === null) return { problem: MISSING_TABLE, lacks: 'table' };
   if ('problem' in found) return found;
   await tryRights(session, table);
+  if (!onlyLook) await session.query(addSince(table), [SINCE]);
   return { place: { table, ...found, older: await findOlderTables(session, name, table) }, note: null };
 }
 
@@ -173,5 +174,11 @@ async function tryRights(session: PostgresSession, table: string): Promise<void>
     { kind: 'run', text: 'rollback' },
   ]);
 }
+
+/** Says in a table without such a row since when it has rows. */
+const addSince = (table: string) =>
+  `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest, created_at)
+   select $1, 0, '', 'tx', 'open', '-', '-', '-', coalesce((select min(created_at) from ${table}), now())
+   where not exists (select from ${table} where request_id = $1) on conflict do nothing`;
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;

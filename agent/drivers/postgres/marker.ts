@@ -1,4 +1,4 @@
-import { MAX_STRANGERS, type MarkerRow, markerRow } from '../../marker.js';
+import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
@@ -38,6 +38,7 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       return await readIn(session, [ownRows(place), ...place.older.map(rowsOf)], run);
     },
     readOwn: (session, run) => readIn(session, [ownRows(place)], run),
+    age: (session) => ageOf(session, [ownRows(place), ...place.older.map(rowsOf)]),
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
@@ -64,6 +65,13 @@ const ownRows = ({ table, partitioned }: MarkerPlace) => (partitioned ? table : 
 async function readIn(session: PostgresSession, sources: readonly string[], run: Run): Promise<MarkerRow[]> {
   const results = await session.exchange(sources.flatMap((source) => stepsToRead(source, run)));
   return results.flatMap(({ rows }) => rows.map(markerRow));
+}
+
+async function ageOf(session: PostgresSession, sources: readonly string[]): Promise<number | null> {
+  const text = (source: string) => `select extract(epoch from clock_timestamp() - min(created_at)) * 1000 from ${source}`;
+  const results = await session.exchange(sources.map((source): Step => ({ kind: 'run', text: text(source) })));
+  const ages = results.flatMap(({ rows: [[age = null] = []] }) => (age === null ? [] : [Number(age)]));
+  return ages.length === 0 ? null : Math.max(...ages);
 }
 
 const IS_OWN = 'request_id = $1 and fence = $2 and step = $3 and execution_id = $4';
@@ -99,6 +107,6 @@ function stepsToRead(source: string, run: Run): Step[] {
 }
 
 function stepToDeleteOld(table: string, days: number): Step {
-  const text = `delete from ${table} where created_at < now() - make_interval(days => $1)`;
-  return { kind: 'run', text, values: [String(days)] };
+  const text = `delete from ${table} where created_at < now() - make_interval(days => $1) and request_id <> $2`;
+  return { kind: 'run', text, values: [String(days), SINCE] };
 }

@@ -231,7 +231,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
       unresolvedExecutions: [],
       strangers: [],
       isNewest: async () => true,
-      markersWereGone: () => false,
+      firstLostAt: null,
       marker: true,
       step: '',
       statements: verdict.statements,

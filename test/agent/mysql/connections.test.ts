@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { limitMigrationTime, limitTime } from '../../../agent/drivers/mysql/limits.js';
 import { createMysqlPool } from '../../../agent/drivers/mysql/pool.js';
+import { SINCE } from '../../../agent/marker.js';
 import { startFakeGateway } from '../../support/fake-gateway.js';
 import { findMysql, type MysqlDatabase, withMysql } from '../../support/mysql.js';
 import { startTestAgent } from '../../support/test-agent.js';
@@ -109,7 +110,7 @@ describe.skipIf(server === null)('connections to MySQL', () => {
       const [left] = await withMysql(database.adminUrl, (root) =>
         root.query('select distinct request_id from svc_execution_marker'),
       );
-      expect(left).toEqual([{ request_id: 'r29' }]);
+      expect(left).toEqual([{ request_id: SINCE }, { request_id: 'r29' }]);
     } finally {
       second.stop();
       await second.exit;

@@ -33,7 +33,7 @@ describe.skipIf(mariadb === null)(
       const files = [{ version: 'v6', up: 'create table t6 (id int)' }];
       expect(dataOf(await bench.up(files))).toMatchObject({ applied: ['v6'] });
       expect(await bench.versions()).toContain('v6');
-      expect(new Set(await bench.column('select state from svc_execution_marker'))).toEqual(new Set(['done']));
+      expect(new Set(await bench.column("select state from svc_execution_marker where step <> ''"))).toEqual(new Set(['done']));
     });
   },
 );

@@ -38,7 +38,9 @@ function totalsOf(
     finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,
     unresolved: executions
       .filter(({ unresolved }) => unresolved)
-      .map(({ id, fence, marker, markerForm }) => ({ fence, executionId: id, provable: marker === 'required', markerForm })),
+      .map(({ id, fence, marker, markerForm, claimedAt }) => {
+        return { fence, executionId: id, provable: marker === 'required', markerForm, claimedAt };
+      }),
   };
 }
 
