@@ -10,6 +10,7 @@ import { passGate } from './gate.js';
 import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
 import type { Lease } from './lease.js';
+import { attemptsOf, firstLostAt } from './lost-attempts.js';
 import { reservedNames } from './marker.js';
 import { endedUnproven, failure, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
@@ -154,17 +155,6 @@ function runOf(
     mayStart: () => lease.holds && Date.now() <= classified.expiresAt + CLOCK_TOLERANCE_MS,
   };
 }
-
-/** When the first of the attempts that are not resolved was claimed, on the clock of `now`; null if a gateway does not say. */
-function firstLostAt({ unresolved_executions: attempts = [], server_time: serverTime }: ClaimAnswer, now: number): number | null {
-  if (serverTime === undefined) return null;
-  const agesMs = attempts.map(({ claimed_at: at }) => Date.parse(serverTime) - Date.parse(at ?? ''));
-  const oldestMs = Math.max(...agesMs);
-  return Number.isFinite(oldestMs) ? now - oldestMs : null;
-}
-
-const attemptsOf = ({ unresolved_executions: attempts }: ClaimAnswer) =>
-  attempts?.map(({ fence, execution_id: executionId }) => ({ fence, executionId }));
 
 const mutating: ReadonlySet<Operation> = new Set(['execute_dml', 'migrate_up', 'migrate_down', 'migrate_repair']);
 

@@ -7,6 +7,7 @@ import { httpStatus } from '../../runtime/http-errors.js';
 import type { Generation, Services } from '../context.js';
 import { admit, senderOf } from './admission.js';
 import type { Ahead } from './ahead.js';
+import { recordCall } from './call-record.js';
 import { recordedCall } from './call-spans.js';
 import { withDeclaredChannel } from './channel.js';
 import { perform } from './perform.js';
@@ -52,7 +53,7 @@ export function createApp(options: AppOptions): Koa {
     if (tracing.isOn) trace.traceId = await recordedCall(tracing, { http: ctx.req, trace, startedAt }, next, () => ctx.status);
     else await next();
     if (services.lifecycle.draining) ctx.set('Connection', 'close');
-    record(services, trace, ctx, performance.now() - startedAt);
+    recordCall(services, trace, ctx, performance.now() - startedAt);
   });
   app.use((ctx, next) => (wantsCompression(ctx) ? compressed(ctx, next) : next()));
   app.use((ctx) => answer(ctx, options, router));
@@ -188,28 +189,4 @@ async function countWaiting<T>(
     services.metrics.longPolls.dec({ kind });
     trace.waitedMs += performance.now() - startedAt;
   }
-}
-
-const quietPaths = new Set(['/health', '/ready', '/metrics']);
-const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-
-function record(services: Services, trace: Trace, ctx: Koa.Context, durationMs: number): void {
-  const method = knownMethods.has(ctx.method) ? ctx.method : 'OTHER';
-  const labels = { method, path: trace.template };
-  services.metrics.httpRequests.inc({ ...labels, status: String(ctx.status) });
-  services.metrics.httpDuration.observe(labels, Math.max(0, durationMs - trace.waitedMs) / 1000);
-  const quiet = quietPaths.has(trace.template) || (trace.longPoll === 'agent' && ctx.status === 200);
-  services.log[quiet ? 'debug' : 'info'](
-    {
-      call_id: trace.callId,
-      trace_id: trace.traceId ?? undefined,
-      subject_id: trace.subjectId ?? undefined,
-      client_ip: trace.clientIp ?? undefined,
-      ...labels,
-      status: ctx.status,
-      duration_ms: Math.round(durationMs * 10) / 10,
-      outage: trace.outage ?? undefined,
-    },
-    'call',
-  );
 }
