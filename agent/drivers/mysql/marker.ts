@@ -2,7 +2,7 @@ import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE } from '../../marker.js
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
-import { mysqlErrors } from './errors.js';
+import { asMysqlError, mysqlErrors } from './errors.js';
 import { type MarkerNames, type MarkerPlace, prepareMarkerPlace, searchOf } from './marker-place.js';
 import { findMarkerTables, MARKER_COLUMNS } from './marker-tables.js';
 import type { MysqlSession } from './session.js';
@@ -100,9 +100,18 @@ async function readRows(session: MysqlSession, table: string, run: Run): Promise
   return rows.map(markerRow);
 }
 
+/** The isolation does not fit a binary log of statements. */
+const CANNOT_BE_LOGGED = 1665;
+
 async function deleteOldIn(session: MysqlSession, table: string, days: number): Promise<number> {
-  // Without this, the search for old rows locks all of them, and jobs that write markers wait.
-  await session.run('set transaction isolation level read committed');
   const text = `delete from ${table} where created_at < now() - interval ${Math.floor(days)} day and request_id <> '${SINCE}'`;
-  return (await session.run(text)).affected;
+  const deleteIn = async (isolation: 'read committed' | 'repeatable read') => {
+    await session.run(`set transaction isolation level ${isolation}`);
+    return (await session.run(text)).affected;
+  };
+  // With `repeatable read` the search for old rows locks all of them, and jobs that write markers wait.
+  return await deleteIn('read committed').catch((error: unknown) => {
+    if (asMysqlError(error)?.errno === CANNOT_BE_LOGGED) return deleteIn('repeatable read');
+    throw error;
+  });
 }

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMysqlMarker } from '../../../agent/drivers/mysql/marker.js';
+import { createMysqlPool } from '../../../agent/drivers/mysql/pool.js';
+import { SINCE } from '../../../agent/marker.js';
 import { dataOf } from '../../support/migration-bench.js';
 import { createMysqlDatabase } from '../../support/mysql.js';
 import { type MysqlMigrationBench, startMysqlMigrationBench } from '../../support/mysql-migrations.js';
@@ -27,6 +30,27 @@ describe.skipIf(mariadb === null)(
       await bench.root.query('create procedure others() set global innodb_lru_scan_depth = 1800');
       const files = ['call others()', 'create table t5 (id int)'].map((up, at) => ({ version: `v${4 + at}`, up }));
       expect(dataOf(await bench.up(files))).toMatchObject({ applied: ['v4', 'v5'] });
+    });
+
+    it('AP-56: delete old marker rows, though the binary log holds statements', async () => {
+      await bench.root.query("set global binlog_format = 'STATEMENT'");
+      const marker = createMysqlMarker({ schema: null, table: 'svc_execution_marker' });
+      const database = await createMysqlDatabase(mariadb!.url());
+      const pool = createMysqlPool({ url: database.url, readOnly: false, max: 1, maxRowBytes: 1 << 20, connectTimeoutMs: 5000 });
+      const session = (await pool.acquire())!;
+      try {
+        expect(await marker.prepare(session, false)).toMatchObject({ problem: null });
+        expect(await session.query('select @@binlog_format')).toEqual([['STATEMENT']]);
+        await session.run(`insert into svc_execution_marker (request_id, fence, mode, state, execution_id, agent_id, approval_digest, created_at)
+          values ('old', 1, 'tx', 'done', '-', '-', '-', now() - interval 31 day)`);
+        expect(await marker.deleteOld(session, 30)).toBe(1);
+        expect(await session.query('select request_id from svc_execution_marker')).toEqual([[SINCE]]);
+      } finally {
+        await session.release();
+        await pool.close();
+        await database.drop();
+        await bench.root.query("set global binlog_format = 'MIXED'");
+      }
     });
 
     it('AP-50, MI-20: have the marker table and the tracking table', async () => {
