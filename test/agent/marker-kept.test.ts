@@ -155,6 +155,16 @@ it('AP-51, AG-I3: no markers are written into a table that a crash would empty',
   expect(gateway.polls.at(-1)?.capabilities).toMatchObject({ scopes: [{ marker: false }] });
 });
 
+it('AP-51: markers are written where transactions of the role only read by default', async () => {
+  await make('', '');
+  await target.query(
+    `do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$`,
+  );
+  await startAgent();
+  expect(gateway.polls.at(-1)?.capabilities).toMatchObject({ scopes: [{ marker: true }] });
+  expect(await gateway.offer(add).result).toMatchObject({ outcome: 'committed' });
+});
+
 it('AP-51: markers are written as soon as their table allows it, without a restart', async () => {
   await make('unlogged', '');
   await startAgent();

@@ -83,7 +83,7 @@ async function prepareIn(
   if (found === null) return { problem: MISSING_TABLE, lacks: 'table' };
   if ('problem' in found) return found;
   await tryRights(session, table);
-  if (!onlyLook) await session.query(addSince(table), [SINCE]);
+  if (!onlyLook) await addSince(session, table);
   return { place: { table, ...found, older: await findOlderTables(session, name, table) }, note: null };
 }
 
@@ -176,9 +176,15 @@ async function tryRights(session: PostgresSession, table: string): Promise<void>
 }
 
 /** Says in a table without such a row since when it has rows. */
-const addSince = (table: string) =>
-  `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest, created_at)
-   select $1, 0, '', 'tx', 'open', '-', '-', '-', coalesce((select min(created_at) from ${table}), now())
-   where not exists (select from ${table} where request_id = $1) on conflict do nothing`;
+async function addSince(session: PostgresSession, table: string): Promise<void> {
+  const text = `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest, created_at)
+    select $1, 0, '', 'tx', 'open', '-', '-', '-', coalesce((select min(created_at) from ${table}), now())
+    where not exists (select from ${table} where request_id = $1) on conflict do nothing`;
+  await session.exchange([
+    { kind: 'run', text: 'begin read write' },
+    { kind: 'run', text, values: [SINCE] },
+    { kind: 'run', text: 'commit' },
+  ]);
+}
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
