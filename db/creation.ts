@@ -66,7 +66,8 @@ export const longestBeforeMs = 500;
 
 /**
  * The same without a transaction around it, with the claim of an agent that waits for such a request. Undefined, with nothing written, if `now` is too long
- * ago, the requester is not active, their token is revoked, another secret key is used, the pair needs a lock, or the agent may no longer claim as it was judged.
+ * ago, the requester is not active or acts in Slack, their token is revoked, another secret key is used, the pair needs a lock, or the agent may no longer claim as
+ * it was judged.
  */
 export async function insertAtOnce(
   db: Database,
@@ -76,7 +77,7 @@ export async function insertAtOnce(
 ): Promise<StoredRequest | undefined> {
   const alone = creationOf(request, now, db);
   const made = claimed === null ? alone : createdWithClaim(alone, claimed, db);
-  if (made === null || isMutatingMigration(request.operation)) return undefined;
+  if (made === null || isMutatingMigration(request.operation) || request.actor.slackUserId !== undefined) return undefined;
   const write = creationStatement({ ...made, pairBusyMs: 0, macs: db.macs }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
     const standing = [activeUsers(p, [request.requester]), unrevokedToken(p, request.actor.tokenId)];

@@ -38,7 +38,7 @@ export interface HowToMove {
   facts?: FactsQuery;
   /** The decision relies on the owner being active: nobody suspends or deletes them before the commit (IM-65). `facts` tells as `ownerActive` whether they are. */
   needsOwner?: boolean;
-  /** Whose move it is. Whoever suspends or deletes them, or revokes their token, waits for the commit, and after that it is refused (IM-I4, IM-72). */
+  /** Whose move it is. Whoever suspends or deletes them, revokes their token or ends their link to Slack, waits for the commit, and after that it is refused (IM-I4, IM-72, SL-13). */
   actor?: Standing;
   /** Also locks the running execution, so that no heartbeat extends the lease that is being judged. */
   lockExecution?: boolean;

@@ -1,20 +1,22 @@
 import type { Actor } from '../domain/audit/draft.js';
-import { GatewayError, invalidToken, suspended } from '../domain/errors.js';
+import { GatewayError, invalidToken, suspended, unlinked } from '../domain/errors.js';
 import type { Database, Transaction } from './client.js';
 import { keepUnrevoked } from './tokens.js';
-import { lockActive } from './users.js';
+import { isLinked, lockActive } from './users.js';
 
-/** What must still be true of whoever makes a call when its work commits: the user is active, and the token is not revoked. */
-export type Standing = Pick<Actor, 'id' | 'type' | 'tokenId'>;
+/** What must still be true of whoever makes a call when its work commits: the user is active, and the token is not revoked or the Slack account still linked. */
+export type Standing = Pick<Actor, 'id' | 'type' | 'tokenId' | 'slackUserId'>;
 
-/** Throws 401 if the user is no longer active or the token has been revoked (IM-I4, IM-72). Keeps both so until the transaction ends. */
-export async function keepStanding(tx: Transaction, { id, type, tokenId }: Standing): Promise<void> {
-  const [isActive, isUnrevoked] = await Promise.all([
+/** Throws if the user is no longer active, the token has been revoked or the link has ended (IM-I4, IM-72, SL-13). Keeps all so until the transaction ends. */
+export async function keepStanding(tx: Transaction, { id, type, tokenId, slackUserId }: Standing): Promise<void> {
+  const [isActive, isUnrevoked, isStillLinked] = await Promise.all([
     type === 'user' ? lockActive(tx, { id }) : true,
     tokenId === null ? true : keepUnrevoked(tx, tokenId),
+    slackUserId === undefined ? true : isLinked(tx, id, slackUserId),
   ]);
   if (!isActive) throw suspended();
   if (!isUnrevoked) throw invalidToken();
+  if (!isStillLinked) throw unlinked();
 }
 
 /** Runs `work` in a transaction that commits only with the standing of whoever makes the call; 401 otherwise. */

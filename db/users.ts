@@ -62,6 +62,15 @@ export async function lockActive(tx: Transaction, who: { id: string } | { ownerO
   return row?.active ?? false;
 }
 
+/** Whether the Slack account is the one of this user, whom `lockActive` has locked: then it stays so until the transaction ends. */
+export async function isLinked(tx: Transaction, id: string, slackUserId: string): Promise<boolean> {
+  const [row] = await tx.query<{ linked: boolean }>('select slack_user_id = $2 as linked from users where id = $1', [
+    id,
+    slackUserId,
+  ]);
+  return row?.linked ?? false;
+}
+
 /** Whether a user is suspended or deleted. Until the transaction ends nobody activates them, or ends anything else that they have open. */
 export async function lockGone(tx: Transaction, id: string): Promise<boolean> {
   const [row] = await tx.query<{ gone: boolean }>(

@@ -127,6 +127,9 @@ export const suspended = () => refusal('auth.user_suspended', 'user suspended');
 /** 401 of a token that is unknown or revoked, even while its call was under way (IM-72). */
 export const invalidToken = () => refusal('auth.invalid_token', 'invalid token');
 
+/** 403 of a Slack account whose link ended while its call was under way (SL-13). */
+export const unlinked = () => refusal('auth.forbidden', 'your Slack account is no longer linked to this user');
+
 /** 400 with the place of the first offending value in the hint (HT-91). */
 export const invalid = (message: string, place: string | null = null, reason: Reason | null = null) =>
   refusal('validation.failed', message, place, reason);

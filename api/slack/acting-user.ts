@@ -22,7 +22,7 @@ export async function actingUser(
     throw refusal('auth.user_suspended', 'your account is suspended: ask an administrator to activate it');
   const caller = slackCaller(stored, generation.shared.auth);
   if (caller === 'no_roles') throw refusal('auth.no_roles_resolved', 'your account has no roles: ask an administrator for one');
-  return { caller, actor: { id: caller.id, type: 'user', tokenId: null, ...address, channel: 'slack' } };
+  return { caller, actor: { id: caller.id, type: 'user', tokenId: null, slackUserId, ...address, channel: 'slack' } };
 }
 
 const howToJoin = ({ services, slackUserId }: Pick<SlackCall, 'services' | 'slackUserId'>) =>

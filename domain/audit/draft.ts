@@ -5,6 +5,8 @@ export interface Actor {
   id: string;
   type: 'user' | 'agent' | 'system';
   tokenId: string | null;
+  /** The Slack account that a user acts by instead of a token: its link counts as the credential (SL-13). */
+  slackUserId?: string;
   peerIp: string | null;
   clientIp: string | null;
   clientIpSource: 'peer' | 'xff' | null;
