@@ -26,6 +26,12 @@ export function grantBy(caller: Caller): Grant {
   return { by: caller.id, token: caller.tokenId, origins: bounded([...new Set(own)]) };
 }
 
+/** The same grant of what was handed over on a way that others made: they may be who got it. */
+export const handedOver = (grant: Grant, wayMadeBy: Origins): Grant => ({
+  ...grant,
+  origins: bounded([...new Set([...grant.origins, ...wayMadeBy])]),
+});
+
 const bounded = (origins: Origins): Origins => (origins.length > maxOrigins || origins.includes(anybody) ? [anybody] : origins);
 
 const goesBackTo = (origins: Origins, id: string) => origins.includes(id) || origins.includes(anybody);
@@ -51,7 +57,7 @@ export function tieToRequester({ origins, tokenId }: User, requester: string): s
   if (!goesBackTo(origins.credential, requester)) return null;
   return tokenId === null
     ? 'the requester linked your Slack account, directly or through others: use a token of your own'
-    : 'the requester issued the token you use, directly or through others: use one of your own';
+    : 'the requester issued the token you use, or linked the Slack account that it went to, directly or through others: use one of your own';
 }
 
 /** Whether anybody but the requester granted a selector that matches the caller. */

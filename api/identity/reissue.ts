@@ -2,8 +2,9 @@ import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { iso } from '../../db/row-types.js';
 import { insertToken, revokeProvisioned } from '../../db/tokens.js';
+import { findSlackUser } from '../../db/users.js';
 import { invalid, refusal } from '../../domain/errors.js';
-import { grantBy } from '../../domain/four-eyes.js';
+import { type Grant, grantBy, handedOver } from '../../domain/four-eyes.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import { slackIsOn } from '../../runtime/slack-client.js';
 import type { Services } from '../context.js';
@@ -48,15 +49,21 @@ async function reissue(tx: Transaction, call: ReissueCall, isOn: boolean) {
   requireGrantable(call.caller, resolved);
   if (user.status === 'suspended') throw refusal('user.conflict', 'user is suspended', 'activate the user first');
   if (resolved.length === 0) throw invalid('the user has no role', 'grant a role first');
-  const { token, stored } = newInitialToken(user.id, roleNamesOf(resolved), grantBy(call.caller));
+  const slackUserId = isOn ? user.slackUserId : null;
+  const { token, stored } = newInitialToken(user.id, roleNamesOf(resolved), await issuedBy(tx, call, slackUserId));
   const [old = null] = await revokeProvisioned(tx, 'initial', user.id);
   await insertToken(tx, stored);
   const [made] = await tx.query<{ at: number }>('select created_at as at from tokens where id = $1', [stored.id]);
-  const slackUserId = isOn ? user.slackUserId : null;
   await insertAuditEvents(tx, [
     ...(old === null ? [] : [tokenRevoked(actor, old, 'reissued')]),
     tokenReissued(actor, user.id, old?.id ?? null, stored.id),
     ...(slackUserId === null ? [tokenDelivered(actor, stored.id, 'not_configured', true)] : []),
   ]);
   return { token, tokenId: stored.id, at: made?.at ?? 0, oldId: old?.id ?? null, slackUserId };
+}
+
+/** Whoever linked the Slack account that gets the token may own that account (HD-70). */
+async function issuedBy(tx: Transaction, { caller }: ReissueCall, slackUserId: string | null): Promise<Grant> {
+  const linked = slackUserId === null ? undefined : await findSlackUser(tx, slackUserId);
+  return handedOver(grantBy(caller), linked?.linkOrigins ?? []);
 }

@@ -3,7 +3,7 @@ import { lockWaits } from '../support/active-statement.js';
 import type { Answer, Loose } from '../support/api.js';
 import { link, type SlackApi, slackIdOf, startSlackApi } from './slack-calls.js';
 
-type Name = 'owner' | 'approver' | 'boss';
+type Name = 'owner' | 'approver' | 'courier' | 'boss' | 'peer';
 
 let on: SlackApi<Name>;
 beforeAll(async () => {
@@ -11,7 +11,9 @@ beforeAll(async () => {
     {
       owner: { roles: ['requester'] },
       approver: { roles: ['requester'], groups: ['dba-team'] },
+      courier: { roles: ['requester'], groups: ['dba-team'] },
       boss: { roles: ['admin', 'requester'] },
+      peer: { roles: ['admin', 'requester'] },
     },
     { toml: '[slack.onboarding]\nenabled = true\nassignable_roles = ["requester"]\n\n' },
   );
@@ -21,6 +23,33 @@ afterAll(() => on?.close());
 
 const ids = { owner: slackIdOf('owner'), approver: slackIdOf('approver'), boss: slackIdOf('boss') };
 const approves = (id: string, token: string) => on.calls.act(token, id, 'approve');
+const tokenIn = (text: string) => /svc_[0-9a-f]{32}/.exec(text)?.[0] ?? '';
+
+describe('a token that Slack delivers (HD-70)', () => {
+  const reissued = async (slackUserId: string): Promise<string> => {
+    const path = '/api/users/courier/reissue-initial-token';
+    const { body } = await on.api.call('POST', path, { token: on.tokens.peer });
+    expect(body.delivery_status).toBe('delivered');
+    return tokenIn(JSON.stringify(on.fake.directMessages(slackUserId)));
+  };
+
+  it('approves nothing of a requester who linked the Slack account that it went to, whoever issued it', async () => {
+    const body = { slack_user_id: 'UBOSSASWELL' };
+    expect((await on.api.call('PATCH', '/api/users/courier', { token: on.tokens.boss, body })).status).toBe(200);
+    const token = await reissued('UBOSSASWELL');
+    const { status, body: told } = await approves(await on.calls.created(on.tokens.boss), token);
+    expect([status, told.hint]).toEqual([
+      403,
+      expect.stringMatching(/^the requester issued the token you use, or linked the Slack account that it went to/),
+    ]);
+    expect((await approves(await on.calls.created(on.tokens.owner), token)).status).toBe(200);
+    await link(on.api, 'courier', slackIdOf('courier'));
+  });
+
+  it('approves what others than its issuer and whoever made the link ask for', async () => {
+    expect((await approves(await on.calls.created(on.tokens.boss), await reissued(slackIdOf('courier')))).status).toBe(200);
+  });
+});
 
 describe('a Slack account whose link ends while its call waits (SL-13)', () => {
   const values = (block: string, input: string, value: Loose) => ({ [block]: { [input]: value } });
