@@ -1,6 +1,6 @@
 import { type Modal, plain } from './blocks.js';
 import { factsBlock, note, titledText } from './modals.js';
-import { startOf } from './text.js';
+import { shortened, startOf } from './text.js';
 
 /** SL-21: as much of a stored text as a modal shows. */
 export const shownResultBytes = 2500;
@@ -28,7 +28,7 @@ export function resultModal(result: ShownResult): Modal {
         ...(rowsAffected === null ? {} : { 'Rows affected': rowsAffected }),
         ...(data === null ? {} : { Size: `${data.bytes} bytes` }),
       }),
-      ...(errorMessage === null ? [] : titledText('Error', startOf(errorMessage, 2500).text)),
+      ...(errorMessage === null ? [] : titledText('Error', shortened(errorMessage, 2500))),
       ...(data === null ? [note('No data is stored.')] : dataBlocks(requestId, data)),
       ...(result.truncated ? [note('The agent cut the result.')] : []),
     ],

@@ -16,7 +16,7 @@ import {
   textInput,
   titledText,
 } from './modals.js';
-import { lineOf, startOf, startOfSql } from './text.js';
+import { lineOf, shortened, startOf, startOfSql } from './text.js';
 
 const sqlCharacters = 2000;
 const planCharacters = 2900;
@@ -119,8 +119,9 @@ function contextBlocks(context: ShownContext): ModalBlock[] {
   ];
 }
 
+/** A list that is cut must not look whole: what raises the risk may stand last. */
 const listed = (title: string, lines: readonly string[], limit: number): ModalBlock[] =>
-  lines.length === 0 ? [] : titledText(title, startOf(lines.join('\n'), limit).text);
+  lines.length === 0 ? [] : titledText(title, shortened(lines.join('\n'), limit));
 
 /** What is beyond the first few is counted. */
 function firstOf<T>(items: readonly T[], most: number, line: (item: T) => string): string[] {
@@ -158,9 +159,9 @@ interface Sized {
 
 function tableLine(table: ShownTable): string {
   if (typeof table === 'string') return lineOf(table);
-  const children = table.cascade_children ?? [];
-  const below = firstOf(children, mostChildren, (child) => `  deletes also from ${sized(child)}`);
-  return [sized(table), ...below].join('\n');
+  const children = firstOf(table.cascade_children ?? [], mostChildren, (child) => `deletes also from ${sized(child)}`);
+  const below = table.cascade_children_truncated ? [...children, 'and from tables below these'] : children;
+  return [sized(table), ...below.map((line) => `  ${line}`)].join('\n');
 }
 
 const sized = ({ schema_name, name, estimated_rows: rows }: Sized) =>

@@ -55,6 +55,12 @@ export function startOf(text: string, limit: number): { text: string; isCut: boo
   return { text: visible(kept.replace(/\r\n?/g, '\n')), isCut: more !== '' };
 }
 
+/** The same as one text, with `…` in place of what is left out. */
+export function shortened(text: string, limit: number): string {
+  const start = startOf(text, limit - 1);
+  return start.isCut ? `${start.text}…` : start.text;
+}
+
 /** The same for SQL, as in `sqlBlock`. A lone carriage return ends a comment of PostgreSQL, but none of MySQL. */
 export function startOfSql(text: string, limit: number, dialect: Dialect | null): { text: string; isCut: boolean } {
   const [kept, more] = cut(text, limit);

@@ -284,7 +284,7 @@ describe('the review modal (SL-20)', () => {
       'public.never',
       'public.t (about 12 rows)',
       ...[0, 1, 2].map((n) => `  deletes also from public.c${n} (about 7 rows)`),
-      'and 4 more',
+      '  and 4 more',
       'public.t0 (about 7 rows)',
       'public.t1 (about 7 rows)',
       'and 5 more',
@@ -292,9 +292,26 @@ describe('the review modal (SL-20)', () => {
     expect(findings).toEqual([...many.slice(0, 5).map((n) => `Block NoWhereDelete: m${n}`), 'and 2 more']);
   });
 
-  it('has at most 2900 characters of plans', () => {
+  it('says that a deletion goes on below the tables that are listed', () => {
+    const children = [sized('child')];
+    const tables = [true, false].map((isCut) => ({
+      ...sized('t', 12),
+      cascade_children: children,
+      cascade_children_truncated: isCut,
+    }));
+    expect(preformattedOf(review({}, { tables })).at(-1)?.split('\n')).toEqual([
+      'public.t (about 12 rows)',
+      '  deletes also from public.child (about 7 rows)',
+      '  and from tables below these',
+      'public.t (about 12 rows)',
+      '  deletes also from public.child (about 7 rows)',
+    ]);
+  });
+
+  it('has at most 2900 characters of plans, and shows that they are cut', () => {
     const plans = Array.from({ length: 5 }, () => ({ sql: 'select 1', plan: 'p'.repeat(2000) }));
-    expect(preformattedOf(review({}, { explain: plans })).at(-1)).toHaveLength(2900);
+    const shown = preformattedOf(review({}, { explain: plans })).at(-1);
+    expect([shown?.length, shown?.at(-1)]).toEqual([2900, '…']);
   });
 
   it('keeps only the id, and asks for a decision while there is one to make', () => {
