@@ -49,9 +49,7 @@ export async function messageOf(
 async function cardOf(options: CardTextOptions, requestId: string): Promise<SlackMessage | null> {
   const request = await stored(options.onFailure, () => findCardRequest(options.database, requestId));
   if (request === undefined) return null;
-  const { users, slackIds } = await peopleOf(options, nextApprovers(openSelectors(request), request.requester), [
-    request.requester,
-  ]);
+  const { users, slackIds } = await peopleOf(options, nextApprovers(openSelectors(request), request), [request.requester]);
   return requestCard(request, { slackIds, next: users, publicUrl: options.publicUrl() });
 }
 
@@ -63,7 +61,7 @@ async function onboardingOf({ database, onFailure }: CardTextOptions, id: string
 async function lineOf(options: CardTextOptions, requestId: string, facts: LineFacts): Promise<SlackMessage | null> {
   const request = await stored(options.onFailure, () => findCardRequest(options.database, requestId));
   if (request === undefined) return null;
-  const { users, slackIds } = await peopleOf(options, audienceOf(facts, request.requester), []);
+  const { users, slackIds } = await peopleOf(options, audienceOf(facts, request), []);
   return threadLine(facts, { actor: mention(facts.actor, new Map()), mentioned: mentions(users, slackIds) });
 }
 

@@ -1,4 +1,5 @@
 import { few } from '../notifications/slack-message.js';
+import type { StoredRequest } from '../request/types.js';
 import { parseSelector } from '../selectors.js';
 import { plainLine } from './text.js';
 import type { LineFacts } from './thread.js';
@@ -32,19 +33,32 @@ export const mentions = (users: readonly string[], slackIds: SlackIds): string =
 /** The only form in which text of Slack is put into markup. */
 export const isSlackUserId = (text: string): boolean => /^[UW][A-Z0-9]{1,63}$/.test(text);
 
-/** Those who may approve next. A requester is not asked to approve. */
-export const nextApprovers = (selectors: readonly string[], requester: string): Audience => ({
+/** What decides whose approval a request still takes. */
+type Approvable = Pick<StoredRequest, 'requester' | 'policy' | 'currentStep'> & {
+  decisions: readonly Pick<StoredRequest['decisions'][number], 'userId' | 'step' | 'action'>[];
+};
+
+/** Those who may approve next. A requester is not asked to approve, nor who has approved and may not do so again (RQ-52). */
+export const nextApprovers = (selectors: readonly string[], request: Approvable): Audience => ({
   users: usersIn(selectors),
   selectors,
-  without: [requester],
+  without: [request.requester, ...doneApproving(request)],
 });
 
+function doneApproving({ policy, decisions, currentStep }: Approvable): string[] {
+  const again = policy?.allowSameApproverAcrossSteps === true;
+  return decisions.flatMap(({ action, step, userId }) =>
+    action === 'approve' && !(again && step !== currentStep) ? userId : [],
+  );
+}
+
 /** SL-53. */
-export function audienceOf({ event, actor, approvers, asked }: LineFacts, requester: string): Audience {
+export function audienceOf({ event, actor, approvers, asked }: LineFacts, request: Approvable): Audience {
+  const { requester } = request;
   switch (event) {
     case 'step.approved': {
-      const { users, selectors } = nextApprovers(asked, requester);
-      return { users, selectors, without: [requester, actor] };
+      const next = nextApprovers(asked, request);
+      return { ...next, without: [...next.without, actor] };
     }
     case 'request.approved':
     case 'request.rejected':

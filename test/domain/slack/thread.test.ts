@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type NotificationEvent, notificationEvents } from '../../../domain/notifications/events.js';
-import { audienceOf, mention, mentions } from '../../../domain/slack/mentions.js';
+import { audienceOf, mention, mentions, nextApprovers } from '../../../domain/slack/mentions.js';
 import { type LineFacts, threadLine } from '../../../domain/slack/thread.js';
 import { expectFitsSlack, markupOf } from '../../support/slack.js';
+import { steps, workflowSnapshot } from '../../support/stored-request.js';
+
+type Decided = Parameters<typeof nextApprovers>[1]['decisions'][number];
 
 const facts = (over: Partial<LineFacts> = {}): LineFacts => ({
   event: 'step.approved',
@@ -50,10 +53,29 @@ describe('a line in the thread', () => {
 
 describe('a line mentions', () => {
   const asked = ['user:erin', 'group:dbas', 'user:mira'];
-  const audience = (event: NotificationEvent) => audienceOf(facts({ event, asked, approvers: ['otto'] }), 'mira');
+  const approval = (userId: string, step: number) => ({ userId, step, action: 'approve' as const });
+  const request = (allowSameApproverAcrossSteps: boolean, decisions: Decided[] = []) => ({
+    requester: 'mira',
+    policy: workflowSnapshot({ steps: steps('group:dbas', 'group:dbas'), allowSameApproverAcrossSteps }),
+    currentStep: 1,
+    decisions,
+  });
+  const audience = (event: NotificationEvent, about = request(false)) =>
+    audienceOf(facts({ event, asked, approvers: ['otto'] }), about);
 
   it('those who may approve next, without the actor and the requester (SL-53)', () => {
     expect(audience('step.approved')).toEqual({ users: ['erin', 'mira'], selectors: asked, without: ['mira', 'otto'] });
+  });
+
+  it('nobody to approve who cannot, having approved already (SL-51, SL-53)', () => {
+    const decisions = [approval('first', 0), approval('here', 1), { ...approval('no', 1), action: 'reject' as const }];
+    for (const [again, without] of [
+      [false, ['mira', 'first', 'here']],
+      [true, ['mira', 'here']],
+    ] as const) {
+      expect(nextApprovers(asked, request(again, decisions)).without).toEqual(without);
+      expect(audience('step.approved', request(again, decisions)).without).toEqual([...without, 'otto']);
+    }
   });
 
   it('the requester and the approvers when it ends without them, without who cancelled it (SL-53)', () => {
