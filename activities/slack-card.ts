@@ -9,7 +9,7 @@ import {
   storeFailure,
   storeShown,
 } from '../db/slack-card-work.js';
-import { afterFailure, type FailedCall, giveUpAfterMs, refusesToken, type SlackFailure } from '../domain/slack/retry.js';
+import { afterFailure, type FailedCall, giveUpAfterMs, mayPass, refusesToken, type SlackFailure } from '../domain/slack/retry.js';
 import { sleep } from '../lib/sleep.js';
 import { isUuid } from '../lib/uuid.js';
 import type { SlackCardActivities } from '../workflows/messages.js';
@@ -77,8 +77,9 @@ async function sendAll(options: PostCardOptions, id: string): Promise<void> {
     if (kind === null) return;
     if (card.waitMs > 0) throw later('not due yet', card.waitMs);
     if (performance.now() > until) throw later('there is more to send', 1);
-    if (channel.toJoin) await join(options, card, channel);
-    else await send(options, { card, kind, channel });
+    const sending = { card, kind, channel };
+    if (channel.toJoin) await join(options, sending);
+    else await send(options, sending);
   }
 }
 
@@ -89,17 +90,19 @@ function nextOf({ posted, shown, wanted, line }: CardWork): FailedCall['kind'] |
   return shown < wanted ? 'update' : 'line';
 }
 
-async function join({ call }: PostCardOptions, { channel, posted }: CardWork, found: Channel): Promise<void> {
-  found.toJoin = false;
-  found.joined = true;
-  // Whether it worked shows when the message is sent again.
-  await call('conversations.join', { channel: posted?.channelId ?? channel });
-}
-
 interface Sending {
   card: CardWork;
   kind: FailedCall['kind'];
   channel: Channel;
+}
+
+async function join(options: PostCardOptions, sending: Sending): Promise<void> {
+  const { card, channel } = sending;
+  channel.toJoin = false;
+  channel.joined = true;
+  const reply = await options.call('conversations.join', { channel: card.posted?.channelId ?? card.channel });
+  // Whether it worked, or never will, shows when the message is sent again.
+  if (!reply.ok && mayPass(reply.error)) await failed(options, sending, reply);
 }
 
 async function send(options: PostCardOptions, sending: Sending): Promise<void> {

@@ -50,9 +50,12 @@ const ofTheToken: ReadonlySet<string> = new Set(['invalid_auth', 'token_revoked'
 
 export const refusesToken = (error: string): boolean => ofTheToken.has(error);
 
+/** Whether the same call may succeed later (SL-61). */
+export const mayPass = (error: string): boolean => passing.has(error) || /^status_5\d\d$/.test(error);
+
 /** SL-61, SL-62: what follows from a failed call. */
 export function afterFailure({ error, retryAfterSecs }: SlackFailure, call: FailedCall): Consequence {
-  if (passing.has(error) || /^status_5\d\d$/.test(error)) {
+  if (mayPass(error)) {
     if (call.failingMs >= giveUpAfterMs) return { kind: 'give_up' };
     // 2^9 s is above the longest wait; the exponent is bounded because 2^1024 overflows.
     const own = Math.min(waitMs.longest, waitMs.first * 2 ** Math.min(call.failures, 9));

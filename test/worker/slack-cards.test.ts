@@ -201,10 +201,40 @@ it('a card that Slack has lost is posted again, and its thread goes on there (SL
 it('a channel that the bot is not in is joined once (SL-62)', async () => {
   channel = 'C1';
   fake.channel().isMember = false;
+  const before = fake.callsOf('conversations.join').length;
   const id = await storeRequest(worker.database);
   await settled(id);
   expect(cardsOf(id)).toHaveLength(1);
-  expect(fake.callsOf('conversations.join')).toHaveLength(1);
+  expect(fake.callsOf('conversations.join')).toHaveLength(before + 1);
+});
+
+it.each([
+  ['429', { retryAfter: 1 }, 'ratelimited'],
+  ['an error that passes', { error: 'internal_error' }, 'internal_error'],
+  ['nothing', { noAnswer: 'breaks' as const }, 'network_error'],
+])('a channel that Slack does not let the bot join now, with %s, is joined later (SL-61, SL-I3)', async (_, fault, error) => {
+  channel = 'C1';
+  fake.channel().isMember = false;
+  fake.next('conversations.join', fault);
+  const id = await storeRequest(worker.database);
+  await settled(id);
+  expect(cardsOf(id)).toHaveLength(1);
+  await expect
+    .poll(() => endsOf(id))
+    .toEqual([
+      ['retried', id, error],
+      ['sent', id, null],
+    ]);
+});
+
+it('a channel that the bot may not join has no card (SL-62)', async () => {
+  channel = 'C1';
+  fake.channel().isMember = false;
+  fake.next('conversations.join', { error: 'method_not_supported_for_channel_type' });
+  const id = await storeRequest(worker.database);
+  await settled(id);
+  fake.channel().isMember = true;
+  await expect.poll(() => endsOf(id)).toEqual([['dead', id, 'not_in_channel']]);
 });
 
 it('an error that would come again ends the message, and a later change is tried anew (SL-62)', async () => {
