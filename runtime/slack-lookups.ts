@@ -13,7 +13,8 @@ export function createSlackLookups(slack: SlackClient): (email: string) => Promi
     const known = kept.get(email);
     if (known !== undefined) return known.slackId;
     const answer = await slack.call('users.lookupByEmail', { email }, lookUpMs);
-    const { id } = (answer.ok ? answer.body.user : {}) as { id?: unknown };
+    // Slack need not be what answers: a fake or a proxy may say nothing of a user.
+    const { id } = ((answer.ok ? answer.body.user : null) ?? {}) as { id?: unknown };
     const slackId = typeof id === 'string' ? id : null;
     kept.set(email, { slackId }, { ttl: slackId === null ? missMs : hitMs });
     return slackId;
