@@ -10,7 +10,17 @@ import { codeSpan, isBlank, linkTo, plainLine } from './text.js';
 /** A request as its card shows it, from the stored state (SL-52). */
 export type CardRequest = Pick<
   StoredRequest,
-  'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'emergency' | 'policy' | 'decisions' | 'currentStep'
+  | 'id'
+  | 'status'
+  | 'requester'
+  | 'database'
+  | 'environment'
+  | 'operation'
+  | 'emergency'
+  | 'policy'
+  | 'decisions'
+  | 'currentStep'
+  | 'passedBy'
 > & {
   reason: string | null;
   risk: string;
@@ -68,10 +78,10 @@ export function requestCard(request: CardRequest, { slackIds, next, publicUrl }:
 }
 
 function fieldsOf(request: CardRequest, slackIds: SlackIds, url: string | null): string[] {
-  const { requester, operation, reason, risk, policy, currentStep, decisions } = request;
+  const { requester, operation, reason, risk, decisions } = request;
   const client = mcpClientOf(request.metadata);
   const approvers = [...new Set(decisions.filter(({ action }) => action === 'approve').map(({ userId }) => userId))];
-  const total = policy?.steps.length ?? 0;
+  const approval = approvalOf(request);
   const approved = few(
     approvers.map((user) => plainLine(user, approverLimit)),
     maxApprovers,
@@ -85,9 +95,18 @@ function fieldsOf(request: CardRequest, slackIds: SlackIds, url: string | null):
     `*Reason:*\n${reason === null || isBlank(reason) ? missing : codeSpan(reason, reasonLimit)}`,
     `*Risk:*\n${risk}`,
   ];
-  if (total > 0) fields.push(`*Approval:*\nStep ${Math.min(currentStep + 1, total)}/${total}`);
+  if (approval !== null) fields.push(`*Approval:*\n${approval}`);
   if (client !== null) fields.push(`*MCP client:*\n${codeSpan(client, clientLimit)}`);
   return fields;
+}
+
+const withoutApproval = { policy: 'not needed', break_glass: 'skipped' } as const;
+
+/** The steps of a workflow say nothing of what passed without them. */
+function approvalOf({ passedBy, policy, currentStep }: CardRequest): string | null {
+  if (passedBy !== null) return withoutApproval[passedBy];
+  const total = policy?.steps.length ?? 0;
+  return total === 0 ? null : `Step ${Math.min(currentStep + 1, total)}/${total}`;
 }
 
 const pairOf = ({ database, environment }: CardRequest, between: string) =>

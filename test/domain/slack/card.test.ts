@@ -20,6 +20,7 @@ const request = (over: Partial<CardRequest> = {}): CardRequest => ({
   status: 'pending',
   decisions: [],
   currentStep: 0,
+  passedBy: null,
   policy: workflowSnapshot({ steps: steps('group:dbas') }),
   ...over,
 });
@@ -101,6 +102,15 @@ describe('a card', () => {
   it('names no next approvers once nobody is asked, and no step where there is none (SL-51)', () => {
     const texts = markupOf(requestCard(request({ status: 'executed', policy: null }), people({}, ['otto'])));
     expect(texts.filter((text) => /Next|Step|otto/.test(text))).toEqual([]);
+  });
+
+  it('tells of no step what passed without approvals (SL-51)', () => {
+    const approvalOf = (over: Partial<CardRequest>) =>
+      markupOf(requestCard(request({ status: 'dispatched', ...over }), people())).filter((text) => /Approval|Step/.test(text));
+    expect(approvalOf({ passedBy: 'policy' })).toEqual(['*Approval:*\nnot needed']);
+    expect(approvalOf({ passedBy: 'break_glass' })).toEqual(['*Approval:*\nskipped']);
+    expect(approvalOf({ passedBy: 'break_glass', policy: null })).toEqual(['*Approval:*\nskipped']);
+    expect(approvalOf({ currentStep: 1 })).toEqual(['*Approval:*\nStep 1/1']);
   });
 
   it('takes only what is a Slack id for one, and escapes all else (SL-55)', () => {
