@@ -12,7 +12,7 @@ export async function migrationFailure(
   signal: AbortSignal,
 ): Promise<CommandFailure> {
   const view = viewMigration(envelope.get('result_data'));
-  const hint = view?.kind === 'run' ? doneHint(view) : await outcomeHint(context, id, signal);
+  const hint = view?.kind === 'run' ? doneHint(view) : (await changedNothing(context, id, signal)) ? 'nothing was changed' : null;
   return failure('execution_failed', `${context.what}: ${message}`, { data: text, hint });
 }
 
@@ -23,7 +23,7 @@ export async function lostMigration(
   view: RequestView,
   signal: AbortSignal,
 ): Promise<CommandFailure> {
-  const fence = (await newestExecution(context, id, signal))?.get('fence')?.text;
+  const fence = (await runsOf(context, id, 1, signal))?.[0]?.get('fence')?.text;
   const attempt = fence === undefined ? 'the outcome is not known' : `attempt ${fence}`;
   return failure('execution_lost', `${context.what}: ${attempt}: ${view.lostReason ?? 'no reason given'}`, {
     data: view.text,
@@ -43,21 +43,25 @@ function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): 
   return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} continues from here`;
 }
 
-/** When no list says what was done, the agent's outcome says whether anything was. */
-async function outcomeHint(context: Context, id: string, signal: AbortSignal): Promise<string | null> {
-  const outcome = (await newestExecution(context, id, signal))?.get('outcome')?.string();
-  return outcome === 'rolled_back' || outcome === 'not_started' ? 'nothing was changed' : null;
+/** Whether the agents say of each run of the request that it changed nothing. What a lost one did, nobody knows. */
+export async function changedNothing(context: Context, id: string, signal: AbortSignal): Promise<boolean> {
+  const runs = await runsOf(context, id, mostRuns, signal);
+  return runs !== null && runs.length < mostRuns && runs.every((run) => unchanging.has(run.get('outcome')?.string() ?? ''));
 }
 
-/** Undefined when it cannot be read; the failure is reported without it. */
-async function newestExecution(context: Context, id: string, signal: AbortSignal): Promise<JsonText | undefined> {
+const unchanging: ReadonlySet<string> = new Set(['rolled_back', 'not_started']);
+/** The most that the server lists. */
+const mostRuns = 100;
+
+/** Newest first; null when they cannot be read: the failure is reported without them. */
+async function runsOf(context: Context, id: string, limit: number, signal: AbortSignal): Promise<JsonText[] | null> {
   const path = ['api', 'requests', id, 'executions'];
   const reply = await context
     .client()
-    .call({ method: 'GET', path, query: { limit: 1 }, signal })
+    .call({ method: 'GET', path, query: { limit }, signal })
     .catch((error: unknown) => {
       if (signal.aborted) throw error;
       return null;
     });
-  return reply?.json().get('executions')?.items()[0];
+  return reply?.json().get('executions')?.items() ?? null;
 }

@@ -71,8 +71,32 @@ describe('a migration that did not succeed', () => {
   it('cancelled before the first: exit 1, and that nothing was changed', async () => {
     bench.threeFiles();
     runsAtOnce(api, failedEnvelope('request cancelled')).on(paths.show, shown('cancelled', { operation: 'migrate_up' }));
+    api.on(paths.executions, { body: { executions: [{ fence: 1, outcome: 'not_started' }] } });
     const result = await svc(['up', '--yes']);
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('hint: nothing was changed; svc request show') });
+  });
+
+  it.each([
+    ['was lost', null],
+    ['applied a part', 'partial'],
+    ['was done', 'committed'],
+  ])('cancelled or refused after a run that %s: does not say that nothing was changed', async (_, outcome) => {
+    const executions = [
+      { fence: 2, outcome: 'not_started' },
+      { fence: 1, outcome },
+    ];
+    const ends = [
+      [failedEnvelope('request cancelled'), 'cancelled', 1],
+      [failedEnvelope('migration error: another migration holds the lock'), 'failed', 3],
+    ] as const;
+    for (const [answer, status, code] of ends) {
+      bench.threeFiles();
+      runsAtOnce(api, answer).on(paths.show, shown(status, { operation: 'migrate_up' }));
+      api.on(paths.executions, { body: { executions } });
+      const result = await svc(['up', '--yes']);
+      expect(result.code).toBe(code);
+      expect(result.stderr).not.toContain('nothing was changed');
+    }
   });
 
   it('agent lost: which attempt, and that a resume continues after what is proven done', async () => {
