@@ -16,7 +16,7 @@ export async function migrationFailure(
   return failure('execution_failed', `${context.what}: ${message}`, { data: text, hint });
 }
 
-/** The failure of a lost migration: names the attempt, and says that a resume continues after what is proven done. */
+/** The failure of a lost migration: names the attempt, and says whether a resume continues after what is proven done. */
 export async function lostMigration(
   context: Context,
   id: string,
@@ -25,9 +25,12 @@ export async function lostMigration(
 ): Promise<CommandFailure> {
   const fence = (await runsOf(context, id, 1, signal))?.[0]?.get('fence')?.text;
   const attempt = fence === undefined ? 'the outcome is not known' : `attempt ${fence}`;
+  const next = view.resumable
+    ? `svc request resume ${id} continues after what is proven done`
+    : 'it cannot be resumed: check the database, then make a new request';
   return failure('execution_lost', `${context.what}: ${attempt}: ${view.lostReason ?? 'no reason given'}`, {
     data: view.text,
-    hint: `svc request resume ${id} continues after what is proven done; svc migrate status shows what is applied`,
+    hint: `${next}; svc migrate status shows what is applied`,
   });
 }
 

@@ -10,6 +10,8 @@ export interface RequestView {
   queueHint: string | null;
   claimedBy: string | null;
   lostReason: string | null;
+  /** False where the server would refuse a resume. */
+  resumable: boolean;
   /** Who rejected or cancelled it, and why, as `by bob: not now`; '' where that is not known. */
   endedBy: string;
   nextApprovers: string[];
@@ -52,6 +54,7 @@ export function viewRequest(request: JsonText, text: string): RequestView {
     queueHint: request.get('queue_hint')?.string() ?? null,
     claimedBy: request.get('claimed_by')?.string() ?? null,
     lostReason: request.get('lost_reason')?.string() ?? null,
+    resumable: request.get('resumable')?.text !== 'false',
     endedBy: endedBy(request, steps),
     nextApprovers: required.filter(isOpen).flatMap((entry) => entry.get('selector')?.string() ?? []),
     stepsDone,

@@ -115,6 +115,16 @@ describe('a migration that did not succeed', () => {
       hint: expect.stringContaining(`svc request resume ${requestId} continues after what is proven done`),
     });
   });
+
+  it('agent lost where nothing can be proven (AG-58): names no resume that would be refused', async () => {
+    bench.threeFiles();
+    const view = shown('execution_lost', { operation: 'migrate_up', lost_reason: 'lost', resumable: false });
+    api.on(paths.create, created('dispatched')).on(paths.stream, { status: 204 }).on(paths.show, view);
+    api.on(paths.executions, { body: { executions: [{ fence: 1, outcome: null }] } });
+    const { stderr } = await svc(['up', '--yes']);
+    expect(stderr).not.toContain('request resume');
+    expect(stderr).toContain('hint: it cannot be resumed: check the database, then make a new request; svc migrate status shows');
+  });
 });
 
 describe('one request for one command (CL-20, CL-I4)', () => {
