@@ -101,13 +101,13 @@ function refusalOf(
   { policy, requester }: { policy: EvidencePolicy; requester: string },
 ): string | null {
   if (step !== open) return `step ${open + 1} was open`;
-  const entry = policy.steps[step]?.approvers.find((each) => each.selector === selector);
-  if (entry === undefined) return 'the step does not ask for it';
+  // A step may name a selector twice, with other numbers.
+  const entries = (stepProgress(policy, given)[step]?.entries ?? []).filter((entry) => entry.selector === selector);
+  if (entries.length === 0) return 'the step does not ask for it';
   if (selector.startsWith('user:') && selector !== `user:${user}`) return 'it is somebody else';
   if (user === requester && !policy.allowSelfApprove) return 'the requester may not approve';
   const own = given.filter(({ userId }) => userId === user);
   if (own.some((decision) => decision.step === step)) return 'the same person approved this step before';
   if (own.length > 0 && !policy.allowSameApproverAcrossSteps) return 'the same person approved an earlier step';
-  const current = stepProgress(policy, given)[step]?.entries.find((each) => each.selector === selector)?.current ?? 0;
-  return current >= entry.min ? 'it has its approvals already' : null;
+  return entries.every(({ current, min }) => current >= min) ? 'it has its approvals already' : null;
 }

@@ -9,7 +9,7 @@ import { databaseToml, dbaTeamToml, groupToml, passesToml, roleToml, workflowTom
 import { type AgentCalls, agentCalls, pollBody, scope } from './agent-calls.js';
 
 const toml = [
-  databaseToml('shop', ['staging', 'production']),
+  databaseToml('shop', ['staging', 'production', 'twice']),
   dbaTeamToml,
   groupToml('leads', ['approver']),
   roleToml('auditor', ['audit.read', 'request.view:any'], { databases: ['shop'], environments: ['production'] }),
@@ -18,6 +18,7 @@ const toml = [
     environment: 'production',
     steps: [[{ group: 'dba-team', min: 2 }], { any: [{ user: 'lena' }, { group: 'leads' }] }],
   }),
+  workflowToml({ environment: 'twice', steps: [[{ group: 'dba-team' }, { group: 'dba-team', min: 2 }]] }),
   '[[execution_policies]]\nmax_executions = 9\nretry_on_failure = true\n',
 ].join('');
 
@@ -102,6 +103,12 @@ describe('evidence holds (AU-84) for a request that', () => {
       ['ben', 'group:dba-team'],
       ['lena', 'user:lena'],
     ]);
+  });
+
+  it('was approved by a step that names a group twice', async () => {
+    const id = await pending({ environment: 'twice' });
+    for (const token of [people.ada, people.ben]) await calls.act(token, id, 'approve', {});
+    await holds(id, 'approved');
   });
 
   it('passed by its policy, failed, was run again, and was lost and came back', async () => {
