@@ -1,4 +1,5 @@
-import type { JsonText } from '../../lib/json/read.js';
+import { type JsonText, tryJson } from '../../lib/json/read.js';
+import type { Reply } from '../client.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
 import { type MigrationView, viewMigration } from '../output/migration-result.js';
@@ -8,11 +9,12 @@ import type { RequestView } from './request-view.js';
 export async function migrationFailure(
   context: Context,
   id: string,
-  { envelope, text, message }: { envelope: JsonText; text: string; message: string },
+  { envelope, request, message }: { envelope: Reply; request: RequestView; message: string },
   signal: AbortSignal,
 ): Promise<CommandFailure> {
-  const view = viewMigration(envelope.get('result_data'));
-  const hint = view?.kind === 'run' ? doneHint(view) : (await changedNothing(context, id, signal)) ? 'nothing was changed' : null;
+  const { text } = envelope;
+  const view = viewMigration(envelope.json().get('result_data'));
+  const hint = view?.kind === 'run' ? doneHint(view) : await unchangedHint(context, id, request, signal);
   return failure('execution_failed', `${context.what}: ${message}`, { data: text, hint });
 }
 
@@ -46,10 +48,26 @@ function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): 
   return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} continues from here`;
 }
 
-/** Whether the agents say of each run of the request that it changed nothing. What a lost one did, nobody knows. */
-export async function changedNothing(context: Context, id: string, signal: AbortSignal): Promise<boolean> {
+/** What to say where the agents say of each run of the request that it changed nothing; else null. What a lost one did, nobody knows. */
+export async function unchangedHint(
+  context: Context,
+  id: string,
+  request: RequestView,
+  signal: AbortSignal,
+): Promise<string | null> {
   const runs = await runsOf(context, id, mostRuns, signal);
-  return runs !== null && runs.length < mostRuns && runs.every((run) => unchanging.has(run.get('outcome')?.string() ?? ''));
+  if (runs === null || runs.length === mostRuns) return null;
+  if (!runs.every((run) => unchanging.has(run.get('outcome')?.string() ?? ''))) return null;
+  return isInTransactions(request) ? 'nothing was changed' : 'nothing was changed but what the error names';
+}
+
+/** A statement outside a transaction that fails may leave an invalid index (MI-38). */
+function isInTransactions({ detail }: RequestView): boolean {
+  const migrations =
+    tryJson(detail ?? '')
+      ?.get('migrations')
+      ?.items() ?? [];
+  return migrations.every((migration) => migration.get('transactional')?.text !== 'false');
 }
 
 const unchanging: ReadonlySet<string> = new Set(['rolled_back', 'not_started']);

@@ -1,7 +1,7 @@
 import type { DatabaseError } from '../../lib/database-error.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure, type LocalCode } from '../failure.js';
-import { changedNothing, lostMigration } from './migration-failure.js';
+import { lostMigration, unchangedHint } from './migration-failure.js';
 import { isMigration, type RequestView } from './request-view.js';
 
 /** A successful end of following; a null envelope is a success whose result is not stored. */
@@ -31,12 +31,11 @@ export async function endedFailure(
   const code = ended[view.status];
   if (code === undefined) return failure('server_error', `${what}: the request has the unknown status ${view.status}`, { data });
   // An earlier run of a request cancelled by now may have changed something.
-  const isUnchanged = code === 'cancelled' && isMigration(view) && (await changedNothing(context, id, signal));
-  const unchanged = isUnchanged ? 'nothing was changed; ' : '';
+  const unchanged = code === 'cancelled' && isMigration(view) ? await unchangedHint(context, id, view, signal) : null;
   const by = code === 'rejected' || code === 'cancelled' ? view.endedBy : '';
   return failure(code, `${what}: the request was ${words[code] ?? code}${by && ` ${by}`}`, {
     data,
-    hint: `${unchanged}svc request show ${id}`,
+    hint: `${unchanged === null ? '' : `${unchanged}; `}svc request show ${id}`,
   });
 }
 

@@ -7,6 +7,8 @@ export interface RequestView {
   status: string;
   updatedAt: string;
   operation: string;
+  /** The text that was asked for; null where the reader may not see it. */
+  detail: string | null;
   queueHint: string | null;
   claimedBy: string | null;
   lostReason: string | null;
@@ -51,6 +53,7 @@ export function viewRequest(request: JsonText, text: string): RequestView {
     status: request.get('status')?.string() ?? '',
     updatedAt: request.get('updated_at')?.string() ?? '',
     operation: request.get('operation')?.string() ?? '',
+    detail: request.get('detail')?.string() ?? null,
     queueHint: request.get('queue_hint')?.string() ?? null,
     claimedBy: request.get('claimed_by')?.string() ?? null,
     lostReason: request.get('lost_reason')?.string() ?? null,

@@ -1,5 +1,4 @@
 import { databaseError } from '../../lib/database-error.js';
-import { readJson } from '../../lib/json/read.js';
 import { anySignal } from '../../lib/signals.js';
 import { answerFailure, type Reply } from '../client.js';
 import type { Context } from '../context.js';
@@ -56,13 +55,12 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
     throw await endedFailure(context, id, { ...view, text: reply.text }, signal);
   if (nothingRan) throw failure('execution_failed', `${context.what}: ${message}`, { exit: 1, data: reply.text });
   context.output.note(context.output.noteStyle.dim(`request ${id} failed`));
-  if (view && isMigration(view)) throw await migrationFailure(context, id, { envelope, text: reply.text, message }, signal);
+  if (view && isMigration(view)) throw await migrationFailure(context, id, { envelope: reply, request: view, message }, signal);
   throw statementFailure(context.what, { message, hint }, reply.text);
 }
 
 /** The SQL of the request; null for a migration, which has many texts. */
-const sqlOf = (view: RequestView): string | null =>
-  isMigration(view) ? null : (readJson(view.text).get('detail')?.string() ?? null);
+const sqlOf = (view: RequestView): string | null => (isMigration(view) ? null : view.detail);
 
 async function notStored(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
   const view = await lookAtRequest(context, id, null, signal);

@@ -144,6 +144,17 @@ it('the first one fails: exit 3, nothing was changed (section 6)', async () => {
   expect(await tables()).toEqual([]);
 });
 
+it('an index that fails outside a transaction: the error names what it left, and the hint does not deny that (MI-38)', async () => {
+  write('1_t.sql', '-- migrate:up\ncreate table t1 as select 7 as id from generate_series(1, 2);\n');
+  await approved('migrate', 'up');
+  write('2_i.sql', '-- migrate:up transaction:false\ncreate unique index concurrently t1_id on t1 (id);\n');
+  const failed = await approved('migrate', 'up');
+  expect(failed.code).toBe(3);
+  expect(failed.stderr).toContain(
+    'an invalid index was left behind: t1_id\nhint: nothing was changed but what the error names\n',
+  );
+});
+
 it('an older file comes later: out of order before, applied out of order after (MI-32, MI-51)', async () => {
   write('5_t.sql', table('t5'));
   await approved('migrate', 'up');
