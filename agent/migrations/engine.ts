@@ -68,3 +68,6 @@ export class TableProblem extends Error {}
  */
 export const otherToolsTable = (name: string, column: string): TableProblem =>
   new TableProblem(`the table ${name} belongs to another tool: the agent has no value for its column ${column}`);
+
+/** The problem of a version row that does not hold the version's text. */
+export const KEPT_OTHERWISE = 'the tracking table keeps the version as something else; its column must be of text';

@@ -1,4 +1,4 @@
-import { type OneMigration, otherToolsTable, TableProblem, type TrackingTable } from '../../migrations/engine.js';
+import { KEPT_OTHERWISE, type OneMigration, otherToolsTable, TableProblem, type TrackingTable } from '../../migrations/engine.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError } from './errors.js';
 import { type MysqlSession, quoted } from './session.js';
@@ -63,4 +63,6 @@ export async function changeVersion(session: MysqlSession, { direction, migratio
   else await session.query(`delete from ${table.name} where ${isVersion}`, [version, version]);
   const [[rows] = []] = await session.query('select row_count()');
   if (rows !== '1') throw new Unexpected(`${rows} version rows were changed instead of one`);
+  // A column of numbers keeps 001 as 1, so that the migration would run again.
+  if (direction === 'up' && !(await hasVersion(session, table, version))) throw new Unexpected(KEPT_OTHERWISE);
 }

@@ -2,16 +2,14 @@ import type { OneMigration, StepFailure, TrackingTable } from '../../migrations/
 import { type Position, positionOf, undoMigration, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import type { Run } from '../driver.js';
-import { Unexpected } from '../faults.js';
 import { checkFlag, interruptible } from '../guard.js';
 import { askTransactionId, ROLLED_BACK, settleCommit, type TransactionId, transactionIdOf, transactionStatus } from './commit.js';
 import type { PostgresAttempt } from './engine.js';
 import { asServerError } from './errors.js';
 import type { Step } from './exchange.js';
 import { expectMarked } from './marker.js';
-import { countOf } from './rows.js';
 import type { PostgresSession } from './session.js';
-import { changeVersion, lookForVersion, makeTrackingTable } from './tracking-table.js';
+import { changeVersion, expectChanged, lookForVersion, makeTrackingTable } from './tracking-table.js';
 import { beginWrite, locksOfMigration } from './write-transaction.js';
 
 /** Runs a migration, its version row and its marker row in one transaction: all or nothing (MI-37). */
@@ -57,13 +55,12 @@ export async function recordVersion(
   mode: 'tx' | 'auto',
 ): Promise<TransactionId> {
   const results = await session.exchange([
-    changeVersion(table, migration.version, direction),
+    ...changeVersion(table, migration.version, direction),
     ...(run.marker ? [marker.openStep(run, mode), marker.done(run, null)] : []),
     askTransactionId,
   ]);
   if (run.marker) expectMarked(results.at(-2));
-  const rows = countOf(results[0]?.tag ?? '');
-  if (rows !== 1) throw new Unexpected(`${rows} version rows were changed instead of one`);
+  expectChanged(results, direction);
   return transactionIdOf(results.at(-1));
 }
 

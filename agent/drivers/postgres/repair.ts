@@ -5,7 +5,7 @@ import { checkFlag, interruptible } from '../guard.js';
 import { askTransactionId, type TransactionId, transactionIdOf } from './commit.js';
 import type { PostgresAttempt } from './engine.js';
 import { beginSteps, commitMigration } from './migration-tx.js';
-import { changeVersion, lookForVersion } from './tracking-table.js';
+import { changeVersion, expectChanged, lookForVersion } from './tracking-table.js';
 
 /** Adds or removes a version row, with the marker row, in one transaction (MI-42). */
 export async function repairVersion(
@@ -23,10 +23,11 @@ export async function repairVersion(
       const found = await session.exchange([...beginSteps(run, table), lookForVersion(table, version)]);
       const changed = (found.at(-1)?.rows.length === 0) === (direction === 'up');
       const results = await session.exchange([
-        ...(changed ? [changeVersion(table, version, direction)] : []),
+        ...(changed ? changeVersion(table, version, direction) : []),
         ...(run.marker ? [target.marker.openStep(run, 'tx'), target.marker.done(run, changed ? 1 : 0)] : []),
         askTransactionId,
       ]);
+      if (changed) expectChanged(results, direction);
       return { changed, transaction: transactionIdOf(results.at(-1)) };
     });
     checkFlag(run);

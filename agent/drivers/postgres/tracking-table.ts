@@ -1,6 +1,8 @@
-import { otherToolsTable, TableProblem, type TrackingTable } from '../../migrations/engine.js';
+import { KEPT_OTHERWISE, otherToolsTable, TableProblem, type TrackingTable } from '../../migrations/engine.js';
 import type { Direction } from '../../migrations/task.js';
-import type { Step } from './exchange.js';
+import { Unexpected } from '../faults.js';
+import type { Step, StepResult } from './exchange.js';
+import { countOf } from './rows.js';
 import type { PostgresSession } from './session.js';
 
 /** The tracking table that the role's search path finds, or where to create it (MI-20). */
@@ -39,8 +41,16 @@ export function lookForVersion({ name }: TrackingTable, version: string): Step {
   return { kind: 'run', text: `select 1 from ${name} where version::text = $1`, values: [version] };
 }
 
-/** Writes or deletes the version row; writes no other column (MI-20). */
-export function changeVersion({ name }: TrackingTable, version: string, direction: Direction): Step {
+/** Writes or deletes the version row, writes no other column (MI-20), and looks for it. Read both results with `expectChanged`. */
+export function changeVersion(table: TrackingTable, version: string, direction: Direction): [Step, Step] {
+  const { name } = table;
   const text = direction === 'up' ? `insert into ${name} (version) values ($1)` : `delete from ${name} where version::text = $1`;
-  return { kind: 'run', text, values: [version] };
+  return [{ kind: 'run', text, values: [version] }, lookForVersion(table, version)];
+}
+
+/** Throws unless exactly that row changed. A column of numbers keeps 001 as 1, so that the migration would run again. */
+export function expectChanged([changed, found]: readonly StepResult[], direction: Direction): void {
+  const rows = countOf(changed?.tag ?? '');
+  if (rows !== 1) throw new Unexpected(`${rows} version rows were changed instead of one`);
+  if (direction === 'up' && found?.rows.length !== 1) throw new Unexpected(KEPT_OTHERWISE);
 }

@@ -144,6 +144,25 @@ describe('migrate_up on PostgreSQL', () => {
     expect(await bench.tables()).toEqual(['schema_migrations']);
   });
 
+  it('MI-20, MI-I3: a column of numbers that keeps 001 as 1 ends the run: the migration would run again', async () => {
+    await bench.target.query('create table schema_migrations (version int primary key); create table t1 (id int)');
+    const why = 'the tracking table keeps the version as something else; its column must be of text';
+    const file = { version: '001', up: 'insert into t1 values (7)' };
+    expect(await bench.up([file])).toMatchObject({
+      outcome: 'rolled_back',
+      error_message: `migration error: version 001: ${why}`,
+    });
+    expect((await bench.target.query('select * from t1')).rows).toEqual([]);
+    const outside = await bench.up([{ ...file, transactional: false }]);
+    expect(outside).toMatchObject({ success: false, outcome: 'partial' });
+    expect(outside.error_message).toContain(`migration partially applied (version 001): ${why}`);
+    const repair = await bench.run('migrate_repair', '{"action":"mark_applied","version":"001"}');
+    expect(repair).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect((await bench.target.query('select * from schema_migrations')).rows).toEqual([]);
+    expect(dataOf(await bench.up([{ ...file, version: '20310101' }]))).toEqual({ applied: ['20310101'] });
+    expect(dataOf(await bench.up([{ ...file, version: '20310101' }]))).toEqual({ applied: [] });
+  });
+
   it('MI-20: uses a table whose other columns get their values by themselves', async () => {
     await bench.target.query(`create domain has_one as text default 'x'; create table schema_migrations (version text primary key,
       id int generated always as identity, number serial, at timestamptz not null default now(), kind has_one not null,

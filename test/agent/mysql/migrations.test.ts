@@ -43,6 +43,20 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     expect(await bench.tables()).toEqual([]);
   });
 
+  it('MI-20, MI-I3: a column of numbers that keeps 001 as 1 ends the run: the migration would run again', async () => {
+    await bench.root.query('create table schema_migrations (version int primary key)');
+    await bench.root.query('create table t1 (id int)');
+    const rowsOnly = await bench.up([{ version: '001', up: 'insert into t1 values (7)' }]);
+    expect(rowsOnly).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(rowsOnly.error_message).toContain('the tracking table keeps the version as something else');
+    const auto = await bench.up([{ version: '001', up: 'create table t2 (id int)' }]);
+    expect(auto).toMatchObject({ success: false, outcome: 'partial' });
+    expect(auto.error_message).toContain('migration partially applied (version 001): the tracking table keeps the version as');
+    expect(await bench.repair('mark_applied', '001')).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect([await bench.column('select id from t1'), await bench.versions()]).toEqual([[], []]);
+    expect(dataOf(await bench.up([{ version: '7', up: 'insert into t1 values (7)' }]))).toEqual({ applied: ['7'] });
+  });
+
   it('MI-20, MI-21: the tracking table is InnoDB, and no status makes it', async () => {
     expect(await status()).toEqual({ applied_versions: [] });
     expect(
