@@ -27,7 +27,11 @@ export function storedBundle(detail: string): Pick<MigrationBundle, 'migrations'
 export const hasCap = ({ operation, detail }: { operation: Operation; detail: string }): boolean =>
   operation === 'migrate_down' || (operation === 'migrate_up' && (storedBundle(detail)?.maxCount ?? null) !== null);
 
-/** Whether a failed run may have left one of its migrations applied in part: where a migration is no transaction (MI-38, MI-39). */
+/**
+ * Whether a failed run may have left one of its migrations applied in part: where a migration is no transaction (MI-38, MI-39). A database of unknown
+ * dialect may be MySQL: an agent that sends no snapshot, or one that is too large, never tells.
+ */
 export const mayStayHalfDone = (request: { operation: Operation; dialect: Dialect | null; detail: string }): boolean =>
   (request.operation === 'migrate_up' || request.operation === 'migrate_down') &&
-  (request.dialect === 'mysql' || storedBundle(request.detail)?.migrations.some(({ transactional }) => !transactional) === true);
+  (request.dialect !== 'postgresql' ||
+    storedBundle(request.detail)?.migrations.some(({ transactional }) => !transactional) === true);
