@@ -31,7 +31,10 @@ export function anchorFault(
     publicKeys.map((key) => (anchor === null ? null : tools.openCheckpoint(anchor.note, key))).find((each) => each !== null) ??
     null;
   const refuse = (message: string) => ({ fault: fault('anchor_mismatch', message), kept });
-  if (anchor === null || kept === null) return refuse('the checkpoint given is not signed by a key of the log');
+  if (anchor === null || kept === null)
+    return refuse(
+      'the checkpoint given is signed by none of the keys; if it was kept before a rotation, give the key of then with --key too',
+    );
   if (kept.origin !== log.origin) return refuse(`the checkpoint given is of ${kept.origin}, not of ${log.origin}`);
   const [smaller, larger] = kept.size < log.size ? [kept, log] : [log, kept];
   if (smaller.size === larger.size)

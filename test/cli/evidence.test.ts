@@ -114,6 +114,17 @@ describe('svc evidence', () => {
       const { code, stderr } = await svc('verify', path, '--checkpoint', file(`wrong-${at}.txt`, text));
       expect([code, stderr], text).toEqual([3, expect.stringContaining('anchor_mismatch')]);
     }
+    // With the key of now alone, a note from before a rotation is no sign of another log.
+    const former = signingKeyFromSeed(new Uint8Array(32).fill(3));
+    const { origin, root: kept } = verify(document).log!;
+    const early = file('early.txt', signCheckpoint({ origin, size, root: Uint8Array.from(Buffer.from(kept, 'hex')) }, former));
+    const given = ['verify', path, '--checkpoint', early, '--key', signer.publicKeyHex];
+    const alien = await svc(...given);
+    expect([alien.code, alien.stderr]).toEqual([
+      3,
+      expect.stringContaining('before a rotation, give the key of then with --key'),
+    ]);
+    expect((await svc(...given, '--key', former.publicKeyHex)).code).toBe(0);
     expect([readAnchor(''), readAnchor('old x\n')]).toEqual([null, null]);
     expect((await svc('verify', path, '--checkpoint', file('empty.txt', ''))).code).toBe(2);
   });
