@@ -73,7 +73,12 @@ export const readRoutes: Route[] = [
     access: 'request.view',
     accessRule: `${seen} You also need \`audit.read\` for the database and environment.`,
     params: requestParams,
-    query: z.object({ text: booleanParam(true, 'Whether it includes the text of the request.') }),
+    query: z.object({
+      text: booleanParam(
+        true,
+        'Whether it includes the exact text of the request. Its audit events show the text as `[audit] redaction` says, whatever this is.',
+      ),
+    }),
     status: 200,
     response: evidenceDocument,
     errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'service.unavailable'],

@@ -3,6 +3,7 @@ import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { type Anchor, readAnchor } from '../../domain/evidence/anchor.js';
 import { storyOf } from '../../domain/evidence/story.js';
 import { type EvidenceVerdict, verifyEvidence } from '../../domain/evidence/verify.js';
+import type { JsonText } from '../../lib/json/read.js';
 import { visible, visibleLines } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
@@ -28,7 +29,17 @@ export async function getEvidence(
     throw failure('usage', `${context.what}: ${file} cannot be written (${fileFault(error)})`);
   }
   const data = JSON.stringify({ request_id: id, file });
-  return { data, human: () => `${file}\n`, note: `check it with: svc evidence verify ${output}` };
+  const shown =
+    withoutText && showsSql(reply.json()) ? 'its audit events show the SQL as the log has it ([audit] redaction)\n' : '';
+  return { data, human: () => `${file}\n`, note: `${shown}check it with: svc evidence verify ${output}` };
+}
+
+/** What an event holds is hashed, so that nothing of it can be left out. Of a migration it holds no SQL. */
+function showsSql(document: JsonText): boolean {
+  const evidence = document.get('evidence');
+  const isSql = evidence?.get('request')?.get('operation')?.string()?.startsWith('execute_') === true;
+  const events = evidence?.get('events')?.items() ?? [];
+  return isSql && events.some((each) => each.get('event')?.get('detail_raw')?.kind === 'string');
 }
 
 interface VerifyOptions {

@@ -11,7 +11,7 @@ export function defineEvidence(program: Command, bind: Bind): void {
     .description('download the evidence of a request')
     .argument('<id>', 'request id, or its first characters (at least 4)')
     .requiredOption('--output <file>', 'file to write; it must not exist', outputFile)
-    .option('--without-text', 'leave out the SQL, include only its SHA-256');
+    .option('--without-text', 'leave out the exact SQL, include its SHA-256; the audit events keep what they show of it');
   bind(get, async () => (await import('../commands/evidence.js')).getEvidence);
   const verify = evidence
     .command('verify')
