@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { readStateDir } from '../../config/state-dir.js';
 import { waitUntil } from '../../lib/deadline.js';
-import { readIfThere } from '../private-files.js';
+import { codeOf, readIfThere } from '../private-files.js';
 import { type ReloadRecord, readReloadRecord } from '../reload-record.js';
 import { type Say, sayAll, standardStreams } from './say.js';
 
@@ -53,7 +53,12 @@ function tell({ pid, outcome, generation, errors, warnings }: ReloadRecord, { ou
 /** The process in `server.pid`, or why there is none to signal. A number left by a killed server may belong to another program by now. */
 async function serverOf(stateDir: string): Promise<number | string> {
   const path = join(stateDir, 'server.pid');
-  const pid = Number(await readIfThere(path));
+  let pid: number;
+  try {
+    pid = Number(await readIfThere(path));
+  } catch (error) {
+    return `${path}: cannot be read: ${codeOf(error)}; run this as the user of the server`;
+  }
   if (!Number.isInteger(pid) || pid <= 0) return `${path}: no server runs with this state_dir`;
   const isServer = await runsServer(pid);
   return isServer ? pid : `${path}: process ${pid} is gone: no server runs with this state_dir`;

@@ -147,6 +147,13 @@ describe('svc server keys (ET-25, ET-26)', () => {
     expect(told.map(({ text }) => text).join()).not.toMatch(/0102030405|secret-looking/);
   });
 
+  it('import and rotate-secret tell in one line that their file cannot be read (OP-51, CL-60)', async () => {
+    await ring();
+    const file = await temporaryFolder();
+    const told = { code: 1, text: `${file}: cannot be read: EISDIR` };
+    expect([await keys({ verb: 'import', file }), await keys({ verb: 'rotate-secret', file })]).toEqual([told, told]);
+  });
+
   it('import refuses a seed that is a key of the other purpose already (ET-15)', async () => {
     await ring();
     await openKeyRing({ database, purpose: 'audit', secretKey });
