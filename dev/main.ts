@@ -32,11 +32,9 @@ export async function runDev(options: DevOptions): Promise<number> {
     session.atEnd(unlock);
     if (options.reset) await resetFolder(layout);
     if (options.config !== null) return startGiven(session, layout, options.config, report);
-    const ports = {
-      api: await requirePort('PORT', usualPorts.api),
-      ui: await requirePort('SVC_UI_PORT', usualPorts.ui),
-      ...(options.oidc ? { oidc: await requirePort('SVC_OIDC_PORT', usualPorts.oidc) } : {}),
-    };
+    const api = await requirePort('PORT', usualPorts.api);
+    const ui = await requirePort('SVC_UI_PORT', usualPorts.ui, [api]);
+    const ports = { api, ui, ...(options.oidc ? { oidc: await requirePort('SVC_OIDC_PORT', usualPorts.oidc, [api, ui]) } : {}) };
     report.line(`Starting the gateway in ${layout.data}`);
     const stage = await startDemo(session, layout, ports, report);
     if (!existsSync(layout.played)) await playFirst(stage);

@@ -18,12 +18,13 @@ export async function freePort(): Promise<number> {
   throw new Error('no free port on 127.0.0.1');
 }
 
-/** The port in an environment variable, else the usual one; throws, with advice, when it is taken or invalid. */
-export async function requirePort(variable: string, usual: number): Promise<number> {
+/** The port in an environment variable, else the usual one; throws, with advice, when it is taken, one of `others`, or invalid. */
+export async function requirePort(variable: string, usual: number, others: readonly number[] = []): Promise<number> {
   const text = process.env[variable] || String(usual);
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port < 1 || port > 65_535) throw new Error(`${variable}: ${text} is not a port number`);
-  if (!(await isFree(port))) throw new Error(`port ${port} is in use; try ${variable}=${port + 10} npm start`);
+  if (others.includes(port) || !(await isFree(port)))
+    throw new Error(`port ${port} is in use; try ${variable}=${port + 10} npm start`);
   return port;
 }
 

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runDev } from '../../dev/main.js';
 import { coverIpv6, freePort, requirePort } from '../../dev/ports.js';
 import { hasIpv6 } from '../support/ipv6.js';
+import { temporaryFolder } from '../support/processes.js';
 
 describe('the ports of svc dev', () => {
   afterEach(() => {
@@ -42,6 +44,17 @@ describe('the ports of svc dev', () => {
     expect(await (await fetch(`http://[::1]:${port}`, { method: 'POST', body })).text()).toBe(body);
     end();
     await listening(createServer(), port, '::1');
+  });
+
+  it('are refused when two parts would get the same one, before anything starts (DV-5)', async () => {
+    const port = await freePort();
+    process.env.PORT = process.env.SVC_UI_PORT = String(port);
+    onTestFinished(() => void delete process.env.SVC_UI_PORT);
+    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const code = await runDev({ config: null, data: await temporaryFolder(), reset: false, oidc: false });
+    const texts = said.mock.calls.map(([text]) => text);
+    said.mockRestore();
+    expect([code, texts]).toEqual([1, [`error: port ${port} is in use; try SVC_UI_PORT=${port + 10} npm start\n`]]);
   });
 
   it('come from the usual number when the variable is empty', async () => {
