@@ -17,12 +17,14 @@ export function sharedContent(shared: SharedConfig): { content: string; digest: 
   return { content, digest: sha256Hex(content) };
 }
 
-/** The sections in which two shared parts differ, by their names in the file. */
-export function changedSections(before: SharedConfig, after: SharedConfig): string[] {
-  const parts = (shared: SharedConfig) =>
-    Object.entries(SECTION_NAMES).map(([name, read]) => ({ name, text: canonicalJson(JSON.stringify(read(shared))) }));
-  const old = parts(before);
-  return parts(after).flatMap(({ name, text }, index) => (text === old[index]?.text ? [] : [name]));
+/** The sections in which two shared parts differ, by their names in the file. Before the first generation there is none, as in a file without sections. */
+export function changedSections(before: SharedConfig | null, after: SharedConfig): string[] {
+  return Object.entries(SECTION_NAMES).flatMap(([name, read]) => {
+    const textOf = (shared: SharedConfig) => canonicalJson(JSON.stringify(read(shared)));
+    const now = textOf(after);
+    const isUnchanged = before === null ? ['null', '[]'].includes(now) : now === textOf(before);
+    return isUnchanged ? [] : [name];
+  });
 }
 
 /** The sections of the shared part by their names in the file. */

@@ -183,7 +183,7 @@ const notOurs = (number: number): AuditDraft => ({
 });
 
 function synced(next: StoredGeneration, before: SharedConfig | undefined): AuditDraft {
-  const changed = before === undefined ? Object.keys(next.content) : changedSections(before, next.content);
+  const changed = changedSections(before ?? null, next.content);
   return {
     type: 'config.synced',
     outcome: 'success',

@@ -73,7 +73,7 @@ function describe({ in_force, next, sections, removed_groups }: Changes): string
   if (next === null) return [`no change to what all processes share: generation ${in_force} stays in force`];
   const from = in_force === null ? 'no generation is in force' : `generation ${in_force} is in force`;
   return [
-    `${from}; this file makes generation ${next}: ${sections.join(', ')}`,
+    `${from}; this file makes generation ${next}${sections.length === 0 ? '' : `: ${sections.join(', ')}`}`,
     ...removed_groups.map(({ group, members }) => `group ${group} is removed: ${countOf(members, 'member')} will lose it`),
   ];
 }

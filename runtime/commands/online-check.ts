@@ -47,7 +47,7 @@ const numberOf = (migration: string) => Number.parseInt(migration, 10);
 const firstGeneration = ({ shared }: Config): Changes => ({
   in_force: null,
   next: 1,
-  sections: Object.keys(shared),
+  sections: changedSections(null, shared),
   removed_groups: [],
 });
 

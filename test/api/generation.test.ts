@@ -45,7 +45,9 @@ describe('generations of the shared configuration (configuration section 7)', ()
       `select event_type as type, metadata_json as metadata from audit_events where event_type in ('config.synced', 'group.member_removed') order by position`,
     );
     expect(events.map((event) => event.type)).toEqual(['config.synced', 'group.member_removed', 'config.synced']);
-    expect(JSON.parse(events[2]?.metadata ?? '')).toMatchObject({ generation: 2, changed_sections: ['auth.groups'] });
+    const [first, , second] = events.map((event) => JSON.parse(event.metadata));
+    expect(first).toMatchObject({ generation: 1, changed_sections: ['auth.groups', 'databases', 'workflows'] });
+    expect(second).toMatchObject({ generation: 2, changed_sections: ['auth.groups'] });
   });
 
   it('refuses a file that lost a section, and changes nothing (CF-50)', async () => {

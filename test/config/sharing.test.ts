@@ -32,6 +32,12 @@ describe('the shared part of a configuration', () => {
     expect(changedSections(before, after)).toEqual(['auth.default_role', 'databases', 'execution_policies']);
   });
 
+  it('names the sections of a first generation as the file does, without those that it lacks (CF-61)', () => {
+    const first = configOf(`${MINIMAL}[[execution_policies]]\n[auth]\ndefault_role = "dba"`).shared;
+    expect(changedSections(null, first)).toEqual(['auth.default_role', 'execution_policies']);
+    expect(changedSections(null, configOf(MINIMAL).shared)).toEqual([]);
+  });
+
   it('has 14 review rules with the documented defaults', () => {
     expect(Object.keys(BUILTIN_REVIEW.rules)).toHaveLength(14);
     expect(BUILTIN_REVIEW.rules).toMatchObject({ truncate: 'block', drop_index: 'warn', create_sequence: 'off' });
