@@ -5,7 +5,7 @@ import { stopAfter } from '../lib/deadline.js';
 import { createReleases } from '../lib/releases.js';
 import { sleep } from '../lib/sleep.js';
 import { createAuthenticate } from '../runtime/authentication.js';
-import { listen } from '../runtime/listen-address.js';
+import { listen, tryListening } from '../runtime/listen-address.js';
 import { createAuthenticateJwt } from '../runtime/oidc/authenticate.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
 import { createReadiness, type Readiness } from '../runtime/readiness.js';
@@ -41,13 +41,15 @@ export interface RunningServer {
 export async function createServer(options: StartOptions): Promise<RunningServer> {
   const { config, log, signal } = options;
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
+  const address = options.listen ?? config.server.listen;
   try {
+    await tryListening(address);
     const { services, reload, drain } = await openServices(options, releases);
     const ready = readinessOf(services);
     const http = httpServerOf(services, ready, options.times ?? defaultTimes);
     await warmUp(services);
     signal.throwIfAborted();
-    const port = await listen(http, options.listen ?? config.server.listen);
+    const port = await listen(http, address);
     releases.add(() => closeHttp(http));
     releases.add(await writePidFile(config.stateDir));
     log.info({ port, ...(await adminTokenFile(config.stateDir)) }, 'listening');

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartError } from './start-error.js';
 
@@ -19,6 +19,16 @@ export async function listen(server: Server, address: string): Promise<number> {
     });
   });
   return (server.address() as AddressInfo).port;
+}
+
+/**
+ * Throws `StartError` as `listen` would. A start listens last (OP-50), and must learn before it puts its file in force for all processes that it
+ * cannot (CF-I2).
+ */
+export async function tryListening(address: string): Promise<void> {
+  const server = createServer();
+  await listen(server, address);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
 }
 
 function reason(error: NodeJS.ErrnoException): string {

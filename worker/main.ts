@@ -11,6 +11,7 @@ import { type Configuration, openConfiguration } from '../runtime/configuration.
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { hangUpSignal } from '../runtime/hang-up.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
+import { tryListening } from '../runtime/listen-address.js';
 import { createLog } from '../runtime/log.js';
 import { createMetrics, type Metrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
@@ -80,14 +81,12 @@ export async function runWorker(options: { config: string }): Promise<number> {
 async function startAndWork(file: string, signal: AbortSignal, onHangUp: (reload: () => void) => void): Promise<number> {
   const loaded = await loadConfigForUse(file, process.env);
   for (const warning of loaded.warnings) say(`warning: ${formatProblem(warning)}`);
-  if (!loaded.ok) {
-    for (const problem of loaded.errors) say(formatProblem(problem));
-    return 1;
-  }
+  if (!loaded.ok) throw new StartError(...loaded.errors.map(formatProblem));
   const { config } = loaded;
   const log = createLog({ process: 'worker', version, level: config.logging.level, format: config.logging.format });
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
+    if (config.worker.listen !== null) await tryListening(config.worker.listen);
     const metrics = createMetrics(version);
     const tracing = await openProcessTracing({ config, process: 'worker', metrics, log }, releases);
     const gateway = await openGatewayDatabase(config, log, 'worker', signal);

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createServer } from '../../api/server.js';
 import { syncGeneration } from '../../runtime/generation.js';
 import { loadSecretKey } from '../../runtime/secret-key.js';
 import { startTestApi, type TestApi } from '../support/api.js';
@@ -60,6 +61,19 @@ describe('generations of the shared configuration (configuration section 7)', ()
     const [row] = await one.services.database.query('select max(number) as number from config_generations');
     expect(row).toEqual({ number: 1 });
     expect((await syncGeneration(one.services.database, { ...lost, allowEmpty: ['workflows'] })).number).toBe(2);
+  });
+
+  it('CF-I2: a start that cannot listen puts nothing in force', async () => {
+    const config = withShared((shared) => {
+      shared.auth.groups = [{ name: 'other-team', roles: [] }];
+    });
+    const { log } = one.services;
+    const listen = new URL(one.url).host;
+    const started = createServer({ config, listen, forceBootstrap: true, log, signal: new AbortController().signal });
+    await expect(started).rejects.toThrow(`cannot listen on ${listen}: the port is in use`);
+    const [row] = await one.services.database.query('select count(*) as count from config_generations');
+    expect(row).toEqual({ count: 1 });
+    expect((await one.call('GET', '/api/me', { token: one.tokens.admin })).status).toBe(200);
   });
 
   it('makes one generation of many equal syncs at once', async () => {

@@ -10,6 +10,7 @@ import { freePort } from '../../dev/ports.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
 import { temporalAddress } from '../support/temporal.js';
+import { groupToml } from '../support/toml.js';
 import { eventually, untilStored } from './support.js';
 
 const launcher = fileURLToPath(new URL('../../bin/svc', import.meta.url));
@@ -187,9 +188,13 @@ describe('svc worker', () => {
     const taken = createServer();
     const port = await freePort();
     await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
-    const noPort = start({ listen: `127.0.0.1:${port}`, temporal: '127.0.0.1:1' });
+    const noPort = start({ listen: `127.0.0.1:${port}`, temporal: '127.0.0.1:1', more: groupToml('unheard', ['dba']) });
     expect(await noPort.exited).toBe(1);
     expect(noPort.errors()).toContain('the port is in use');
     taken.close();
+    const database = openTestDatabase(stored.url);
+    const inForce = await database.query(`select 1 from config_generations where content::text like '%unheard%'`);
+    await database.close();
+    expect(inForce, 'CF-I2: what a refused start put in force').toEqual([]);
   }, 60_000);
 });
