@@ -66,7 +66,7 @@ function conclude({ file, text, table, draft, findings, environment }: Read): Lo
   const toList = (list: Findings['errors']) => toProblems(list, file, positions, table);
   const warnings = toList(findings.warnings);
   if (!isComplete(draft, findings.errors.length)) return { ok: false, errors: toList(findings.errors), warnings };
-  return { ok: true, config: buildConfig(draft, resolve(file), environment), warnings };
+  return { ok: true, config: buildConfig(draft, resolve(file), environment), warnings, positions };
 }
 
 /** Expands variables, removes retired keys, and puts in the two addresses that `svc dev` gives its own processes (OP-53). */

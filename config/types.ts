@@ -1,4 +1,5 @@
 import type { SharedConfig, SharedWebhook } from '../domain/policies.js';
+import type { Positions } from './positions.js';
 
 /**
  * A finding about a configuration file, in the form of CF-60. Line and column count from 1; `key` is the key path, '' for the
@@ -14,7 +15,7 @@ export interface ConfigProblem {
 }
 
 export type LoadedConfig =
-  | { ok: true; config: Config; warnings: ConfigProblem[] }
+  | { ok: true; config: Config; warnings: ConfigProblem[]; positions: Positions }
   | { ok: false; errors: ConfigProblem[]; warnings: ConfigProblem[] };
 
 /** `[auth.oidc]`; `issuer_url` is read as `issuer`. */

@@ -47,7 +47,7 @@ async function check(
   if (!loaded.ok) return { errors: loaded.errors, warnings, changes: null };
   if (!online) return { errors: [], warnings, changes: null };
   try {
-    const seen = await checkOnline({ ...loaded.config, file });
+    const seen = await checkOnline({ ...loaded.config, file }, loaded.positions);
     return { errors: [], warnings: [...warnings, ...seen.warnings], changes: seen.changes };
   } catch (error) {
     return { errors: problemsOf(error, file), warnings, changes: null };

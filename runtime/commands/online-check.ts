@@ -1,4 +1,5 @@
 import { changedSections } from '../../config/index.js';
+import type { Positions } from '../../config/positions.js';
 import type { Config, ConfigProblem } from '../../config/types.js';
 import { approvalMacs } from '../../crypto/approval-macs.js';
 import { openFormerSeed } from '../../crypto/seal.js';
@@ -28,7 +29,7 @@ export interface Changes {
  * The start and reload checks that need the gateway's database (CF-61). Throws `StartError` if one refuses the file. Writes nothing. A
  * start would migrate an older schema first, so this reads only what every schema version shares (CF-I1).
  */
-export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]; changes: Changes }> {
+export function checkOnline(config: Config, positions: Positions): Promise<{ warnings: ConfigProblem[]; changes: Changes }> {
   return withDatabase(config, async (database) => {
     const schema = await findSchema(database);
     if (schema === null) return { warnings: [], changes: firstGeneration(config) };
@@ -36,7 +37,7 @@ export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]
       throw new StartError(`the gateway database has schema ${schema}, newer than this program's ${schemaVersion}`);
     const holds = await generationsThatHold(config, database);
     return {
-      warnings: [...(await planWarnings(config, database)), ...(await approverWarnings(config, database))],
+      warnings: [...(await planWarnings(config, positions, database)), ...(await approverWarnings(config, positions, database))],
       changes: await compare(config, database, holds),
     };
   });
@@ -65,16 +66,16 @@ async function generationsThatHold({ security }: Config, database: Database): Pr
 }
 
 /** Only warns: exceeding the plan refuses nothing here (OP-42). */
-async function planWarnings(config: Config, database: Database): Promise<ConfigProblem[]> {
+async function planWarnings(config: Config, positions: Positions, database: Database): Promise<ConfigProblem[]> {
   const { maxUsers } = planLimits(config, Date.now());
   const users = await countActiveUsers(database);
   if (maxUsers === null || users <= maxUsers) return [];
   const message = `user limit of the plan: ${maxUsers}, active users: ${users}`;
-  return [{ file: config.file, line: 1, column: 1, key: 'license', message, hint: 'no further user can be added' }];
+  return [{ file: config.file, ...positions.key(['license']), key: 'license', message, hint: 'no further user can be added' }];
 }
 
 /** Steps that no active user could complete, whoever asks (RQ-38). Before the first start there is nobody, and so nothing to tell. */
-async function approverWarnings(config: Config, database: Database): Promise<ConfigProblem[]> {
+async function approverWarnings(config: Config, positions: Positions, database: Database): Promise<ConfigProblem[]> {
   if ((await countActiveUsers(database)) === 0) return [];
   const { shared, file } = config;
   const settings = { shared, hasProvider: config.auth.oidc !== null };
@@ -85,7 +86,8 @@ async function approverWarnings(config: Config, database: Database): Promise<Con
     if (message === null) continue;
     const where = `${policy.database}/${policy.environment}`;
     const hint = 'add users to the group, or give them the role: svc user update';
-    warnings.push({ file, line: 1, column: 1, key: `workflows[${index}]`, message: `${where}: ${message}`, hint });
+    const place = positions.key(['workflows', index]);
+    warnings.push({ file, ...place, key: `workflows[${index}]`, message: `${where}: ${message}`, hint });
   }
   return warnings;
 }

@@ -65,7 +65,7 @@ describe('svc config check --online (CF-61, CF-I1)', () => {
     `state_dir = "${api.stateDir}"\n${head}[database]\nurl = "${url}"\n[mcp]\nenabled = false\n${shared}`;
   const online = (text: string, environment = secret) => check(text, { online: true }, environment);
 
-  it('warns of steps that no active user can complete (RQ-38)', async () => {
+  it('warns of steps that no active user can complete, with their place in the file (RQ-38, CF-60)', async () => {
     const lines = async (text: string) => (await online(file(text))).lines.filter((line) => line.includes('nobody can approve'));
     expect(await lines(shopToml)).toEqual([]);
     const two = shopToml.replace('group = "dba-team"', 'group = "dba-team"\nmin = 2');
@@ -74,6 +74,11 @@ describe('svc config check --online (CF-61, CF-I1)', () => {
         /^warning: .*workflows\[\d\]: \S+: nobody can approve step 1 of 1 as things are: too few active users match group:dba-team \(/,
       ),
     ]);
+    const entries = file(two)
+      .split('\n')
+      .flatMap((line, index) => (line === '[[workflows]]' ? [index + 1] : []));
+    const [, line, entry] = /^warning: server\.toml:(\d+):1: workflows\[(\d)\]/.exec((await lines(two))[0] ?? '') ?? [];
+    expect(Number(line)).toBe(entries[Number(entry)]);
     expect((await online(file(two))).code).toBe(0);
     const provider = '[auth.oidc]\nissuer = "https://id.example.com"\naudience = "svc"\n';
     expect(await lines(`${two}${provider}`)).toEqual([]);
