@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { outageOf } from '../db/errors.js';
 import { GatewayError } from '../domain/errors.js';
 import { sleep } from '../lib/sleep.js';
 import { StartError } from './start-error.js';
@@ -25,14 +26,21 @@ export function createPatientStart(waitSecs: number, log: Logger, signal: AbortS
       } catch (error) {
         const how = howAway(error);
         if (how === null) throw error;
-        if (performance.now() >= until) throw new StartError(`the gateway database ${how} for ${waitSecs} s`);
-        if (!isTold) log.warn({}, 'waiting for the gateway database');
+        const outage = outageIn(error);
+        const why = outage === undefined ? '' : ` (${outage})`;
+        if (performance.now() >= until) throw new StartError(`the gateway database ${how} for ${waitSecs} s${why}`);
+        if (!isTold) log.warn({ outage }, 'waiting for the gateway database');
         isTold = true;
       }
       await sleep(retryMs, signal);
       signal.throwIfAborted();
     }
   };
+}
+
+/** Why it could not be reached, in a word without its address; undefined if nobody knows. */
+export function outageIn(error: unknown): string | undefined {
+  return error instanceof GatewayError && error.cause !== undefined ? outageOf(error.cause) : undefined;
 }
 
 function howAway(error: unknown): string | null {

@@ -7,6 +7,7 @@ import { appliedSchemaVersion } from '../../db/schema-version.js';
 import { GatewayError } from '../../domain/errors.js';
 import { databaseUrl, firstLine } from '../gateway-database.js';
 import { StartError } from '../start-error.js';
+import { outageIn } from '../start-wait.js';
 
 /** Throws `StartError` with all errors of the file. */
 export function readConfig(file: string): Config {
@@ -28,8 +29,8 @@ export async function withDatabase<T>(config: Config, work: (database: Database)
   });
   try {
     await database.query('select 1').catch((error: unknown) => {
-      if (error instanceof GatewayError)
-        throw new StartError(`${config.file}: the gateway database is not reachable (database.url)`);
+      const why = ['database.url', outageIn(error)].filter(Boolean).join(': ');
+      if (error instanceof GatewayError) throw new StartError(`${config.file}: the gateway database is not reachable (${why})`);
       throw new StartError(`${config.file}: the gateway database refuses the connection: ${firstLine(error)}`);
     });
     return await work(database);

@@ -114,7 +114,8 @@ describe('svc server (operations sections 6 and 7)', () => {
     away.port = '1';
     await start(away.href);
     expect(await exitCode()).toBe(1);
-    expect(printed.trim().split('\n').at(-1)).toBe('the gateway database was not reachable for 1 s');
+    expect(printed).toContain('waiting for the gateway database outage=ECONNREFUSED');
+    expect(printed.trim().split('\n').at(-1)).toBe('the gateway database was not reachable for 1 s (ECONNREFUSED)');
     await start(stored.url, { more: '[nonsense]' });
     expect(await exitCode()).toBe(1);
     expect(printed).toMatch(/server\.toml:\d+:\d+: nonsense: unknown/);

@@ -138,7 +138,9 @@ describe('svc config check --online (CF-61, CF-I1)', () => {
   it('says when the database is not reachable, without its address, and what a first start would make of an empty one', async () => {
     const away = await online(file(shopToml, 'postgres://svc:hunter2@127.0.0.1:1/svc'));
     expect(away.code).toBe(1);
-    expect(away.lines.join('\n')).toMatch(/server\.toml:1:1: the gateway database is not reachable \(database\.url\)/);
+    expect(away.lines.join('\n')).toMatch(
+      /server\.toml:1:1: the gateway database is not reachable \(database\.url: ECONNREFUSED\)/,
+    );
     expect(away.lines.join('\n')).not.toContain('hunter2');
     const empty = await createEmptyDatabase();
     const { code, lines } = await online(file(shopToml, empty.url));
