@@ -51,7 +51,7 @@ const oidcKeys = z.strictObject({
   scopes: textOr('openid profile email'),
   audience: optionalText(),
   jwks_uri: optionalText(rules.guardedUrl),
-  default_role: textOrEmpty('approver', rules.roleName),
+  default_role: textOrEmpty('approver', rules.roleName, '; `""` = none'),
   subject_claim: textOr('sub'),
   groups_claim: textOr('groups'),
   link_existing_users: bool(false),
@@ -95,6 +95,6 @@ export const featureSections = {
 /** `[auth]` without its lists of roles and groups. */
 export const authSection = z.strictObject({
   default_role: optionalText(rules.roleName),
-  token_policy: optionalSection(z.strictObject({ max_active_tokens_per_user: int(5, 0) })),
+  token_policy: optionalSection(z.strictObject({ max_active_tokens_per_user: int(5, 0, undefined, '; 0 = no limit') })),
   oidc: oidc.nullable().default(null),
 });

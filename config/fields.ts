@@ -5,7 +5,7 @@ import { type Check, checked, field, integer, MISSING, oneOf, requiredText, text
 const MAX_INT = 2_147_483_647;
 
 const accept: Check = () => null;
-const ruleOf = ({ about }: Check) => (about === undefined ? {} : { rule: about });
+const ruleOf = ({ about }: Check, remark = '') => (about === undefined ? {} : { rule: about + remark });
 const between = (min: number, max: number) => (max === MAX_INT ? `at least ${min}` : `${min} to ${max}`);
 
 /** A text that must be given and not be empty. */
@@ -19,8 +19,8 @@ export const textOr = (fallback: string, check: Check = accept) =>
   );
 
 /** A text with a default for which empty has a meaning of its own. */
-export const textOrEmpty = (fallback: string, check: Check = accept) =>
-  field({ type: 'string', fallback, ...ruleOf(check) }, UNREAD, (value, fail) =>
+export const textOrEmpty = (fallback: string, check: Check = accept, remark = '') =>
+  field({ type: 'string', fallback, ...ruleOf(check, remark) }, UNREAD, (value, fail) =>
     value === undefined ? fallback : (checked(value, check, fail) ?? ''),
   );
 
@@ -35,8 +35,8 @@ export const int = (fallback: number, min: number, max = MAX_INT, remark = '') =
     value === undefined ? fallback : integer(value, min, max, fail),
   );
 
-export const optionalInt = (min: number, max = MAX_INT) =>
-  field<number | null>({ type: 'integer', rule: between(min, max) }, null, (value, fail) =>
+export const optionalInt = (min: number, max = MAX_INT, remark = '') =>
+  field<number | null>({ type: 'integer', rule: between(min, max) + remark }, null, (value, fail) =>
     value === undefined ? null : integer(value, min, max, fail),
   );
 

@@ -99,7 +99,7 @@ const executionPolicyKeys = z.strictObject({
   max_statement_timeout_secs: int(600, 1),
   max_rows: optionalInt(1),
   migration_lease_duration_secs: optionalInt(5),
-  migration_statement_timeout_secs: optionalInt(0, maxTimeoutSecs),
+  migration_statement_timeout_secs: optionalInt(0, maxTimeoutSecs, '; 0 = no limit'),
 });
 const executionPolicy = timeouts.reduce(
   (schema, key) =>

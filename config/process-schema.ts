@@ -23,6 +23,8 @@ const guardedSection = rules.told(
   GUARDED_SECTIONS.join(', '),
 );
 
+const noLimit = '; 0 = no limit';
+
 /** Keys above the first section. */
 export const rootKeys = {
   state_dir: text(rules.stateDir),
@@ -100,7 +102,7 @@ export const processSections = {
     public_url: optionalText(rules.httpUrl),
   }),
   worker: z.strictObject({
-    listen: textOrEmpty('127.0.0.1:3001', rules.hostPort),
+    listen: textOrEmpty('127.0.0.1:3001', rules.hostPort, '; `""` = off'),
     max_concurrent_activities: int(100, 1, 10_000, '; never more than `database.pool_max` at work'),
   }),
   database: z.strictObject({
@@ -109,7 +111,7 @@ export const processSections = {
     connect_timeout_secs: int(3, 1, 60),
     pool_wait_secs: int(3, 1, 60),
     statement_timeout_secs: int(10, 1, 60),
-    start_wait_secs: int(60, 0),
+    start_wait_secs: int(60, 0, undefined, noLimit),
     ca_file: optionalText(),
   }),
   temporal: z.strictObject({
@@ -134,15 +136,15 @@ export const processSections = {
   rate_limits: z.strictObject({
     enabled: bool(true),
     store: choice(['postgres', 'memory'], 'postgres'),
-    per_token: int(60_000, 0),
-    per_agent_token: int(120_000, 0),
-    per_address: int(240_000, 0),
-    auth_failures_per_address: int(300, 0),
+    per_token: int(60_000, 0, undefined, noLimit),
+    per_agent_token: int(120_000, 0, undefined, noLimit),
+    per_address: int(240_000, 0, undefined, noLimit),
+    auth_failures_per_address: int(300, 0, undefined, noLimit),
   }),
   preflight: z.strictObject({
     max_concurrent_per_user: int(3, 1, 100),
     max_explain_timeout_ms: int(10_000, 100, 20_000),
-    rate_limit_per_minute: int(0, 0),
+    rate_limit_per_minute: int(0, 0, undefined, noLimit),
   }),
   agents,
   retention: z.strictObject({
