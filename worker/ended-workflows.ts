@@ -31,6 +31,7 @@ export function createEndedWorkflows({ database, temporal, metrics, log, ...opti
     async part() {
       if ((await temporal.find()) === null) return false;
       const ended = await listEnded(temporal);
+      if (ended === null) return false;
       const fresh = ended.filter(({ runId }) => !told.has(runId)).map(({ requestId }) => requestId);
       if (fresh.length > 0)
         await database.transaction(async (tx) => {
@@ -43,13 +44,16 @@ export function createEndedWorkflows({ database, temporal, metrics, log, ...opti
   });
 }
 
-/** Runs that ended in the window without the workflow's own return, also those of another gateway in the namespace: nobody knows their ids here. */
-async function listEnded(temporal: TemporalLink): Promise<{ runId: string; requestId: string }[]> {
+/**
+ * Runs that ended in the window without the workflow's own return, also those of another gateway in the namespace: nobody knows their ids here.
+ * Null while Temporal cannot tell; a failure would keep all processes from the next round for a minute.
+ */
+async function listEnded(temporal: TemporalLink): Promise<{ runId: string; requestId: string }[] | null> {
   const since = new Date(Date.now() - windowMs).toISOString();
   const query =
     `WorkflowType = '${requestWorkflow}' ` +
     `AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut', 'Canceled') AND CloseTime > '${since}'`;
-  return temporal.call('list', async (client) => {
+  const listed = temporal.call('list', async (client) => {
     const found: { runId: string; requestId: string }[] = [];
     for await (const { runId, workflowId } of client.workflow.list({ query, pageSize: batch })) {
       const requestId = requestOfWorkflow(workflowId);
@@ -58,4 +62,5 @@ async function listEnded(temporal: TemporalLink): Promise<{ runId: string; reque
     }
     return found;
   });
+  return listed.catch(() => null);
 }

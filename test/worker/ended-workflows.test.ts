@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createMetrics } from '../../runtime/metrics.js';
 import { createEndedWorkflows } from '../../worker/ended-workflows.js';
 import { requestOfWorkflow, requestWorkflowId } from '../../workflows/messages.js';
+import { createTestDatabase, openTestDatabase } from '../support/postgres.js';
 import { approve, storeRequest } from '../support/requests.js';
+import { refusingTemporal } from './refusing-temporal.js';
 import { describeRun, eventually, log, startTestWorker, type TestWorker, untilEnded, untilKnown } from './support.js';
 
 let worker: TestWorker;
@@ -51,6 +54,21 @@ describe('a workflow that an operator terminates (OP-73)', () => {
       await eventually(async () => (await runOf(witness)) !== run);
     }
     expect(await runOf(other)).toBe(ended);
+  });
+});
+
+it('OP-73: a Temporal that does not answer is asked again in the next round, and is no unexpected failure', async () => {
+  const stored = await createTestDatabase();
+  const database = openTestDatabase(stored.url);
+  onTestFinished(async () => {
+    await database.close();
+    await stored.drop();
+  });
+  const temporal = refusingTemporal();
+  const job = createEndedWorkflows({ database, temporal, metrics: createMetrics('test'), log, everyMs: 1 });
+  await eventually(async () => {
+    await job.once();
+    return temporal.calls > 1;
   });
 });
 
