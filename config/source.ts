@@ -31,7 +31,10 @@ export function parseToml(file: string, text: string): { table: Record<string, u
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const message = error.message.split('\n', 1)[0]?.replace(/^Invalid TOML document: /, '') ?? '';
-    return unreadable(file, message, { line: error.line, column: error.column });
+    const { line, column } = error;
+    const isVariable = text.split('\n')[line - 1]?.startsWith('${', column - 1) === true;
+    const { problem } = unreadable(file, message, { line, column });
+    return { problem: { ...problem, hint: isVariable ? 'a variable needs quotes around it' : null } };
   }
 }
 

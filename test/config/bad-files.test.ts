@@ -24,6 +24,12 @@ describe('a bad configuration (configuration.md 13)', () => {
     expect(errorsOf('users = 1\n[database]\nurl = "postgres://svc:hunter2')).toEqual(['server.toml:3:7: unfinished string']);
   });
 
+  it('is refused with advice for a variable without quotes (CF-3, CF-62)', () => {
+    const told = (column: number) => [`server.toml:5:${column}: invalid value (a variable needs quotes around it)`];
+    expect(errorsOf(`${MINIMAL}[server]\ndrain_secs = \${DRAIN:-20}`)).toEqual(told(14));
+    expect(errorsOf(`${MINIMAL}[mcp]\r\nallowed_origins = ["https://a.example", \${B} ]\r\n`)).toEqual(told(41));
+  });
+
   it('is refused in one line when it is the file of another program (CF-4)', () => {
     expect(errorsOf(agentToml)).toEqual(['server.toml:1:1: this is an agent.toml, which "svc-agent --config" reads']);
     expect(errorsOf(svcToml)).toEqual(['server.toml:1:1: this is a svc.toml, which "svc" reads for the command line']);
