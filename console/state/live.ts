@@ -1,6 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import { isAway } from '../http/reach.js';
 import { lookAgain, me } from './session.js';
+import { type News, shareStream } from './stream.js';
 
 /** One committed change of a request (CO-20). */
 export interface Change {
@@ -31,52 +32,58 @@ const tell = (change: Change | null) => {
   if (change === null) void lookAgain().catch(() => undefined);
 };
 
+function heed({ name, data }: News): void {
+  if (name === 'open') isAway.value = false;
+  // It begins with `resync`.
+  if (name === 'resync') tell(null);
+  if (name === 'request') tell(JSON.parse(data) as Change);
+  // The session may have ended, so check it.
+  if (name === 'refused') void lookAgain().catch(() => undefined);
+}
+
 /** Follows the changes while somebody is signed in. Called once. */
 export function follow(): void {
-  let source: EventSource | undefined;
+  effect(() => (me() === '' ? undefined : followAs(me())));
+}
+
+function followAs(user: string): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let silence: ReturnType<typeof setTimeout> | undefined;
-  const close = () => {
-    source?.close();
-    clearTimeout(timer);
-    clearTimeout(silence);
-    timer = undefined;
-    isLive.value = false;
-  };
   const heard = () => {
     clearTimeout(silence);
-    silence = setTimeout(anew, silentMs);
+    silence = setTimeout(silent, silentMs);
   };
-  const open = () => {
-    close();
-    source = new EventSource('/api/events');
-    heard();
-    for (const name of ['open', 'request', 'resync', 'alive']) source.addEventListener(name, heard);
-    source.addEventListener('request', (event: MessageEvent<string>) => tell(JSON.parse(event.data) as Change));
-    source.addEventListener('resync', () => tell(null));
-    // It begins with `resync`.
-    source.addEventListener('open', () => {
-      isLive.value = true;
-      isAway.value = false;
-    });
-    // The browser reconnects by itself every few seconds and reports each failure, so the timer must not be restarted.
-    source.addEventListener('error', () => {
-      isLive.value = false;
-      // The stream was refused: the session may have ended, so check it.
-      if (source?.readyState === EventSource.CLOSED) void lookAgain().catch(() => undefined);
-      timer ??= setTimeout(again, askEveryMs);
-    });
+  // The browser reports each of its attempts that fails, so the timer must not be restarted.
+  const lost = () => {
+    isLive.value = false;
+    timer ??= setTimeout(again, askEveryMs);
   };
-  const anew = () => {
-    open();
-    tell(null);
-  };
-  // The browser does not reconnect after a refusal.
   const again = () => {
     timer = undefined;
-    if (source?.readyState === EventSource.CLOSED) open();
+    stream.mend();
     tell(null);
-    if (!isLive.value) timer ??= setTimeout(again, askEveryMs);
+    if (!isLive.value) lost();
   };
-  effect(() => (me() === '' ? close() : open()));
+  const silent = () => {
+    heard();
+    stream.anew();
+    lost();
+    tell(null);
+  };
+  const hear = (news: News) => {
+    if (news.name === 'error' || news.name === 'refused') lost();
+    else {
+      heard();
+      isLive.value = true;
+    }
+    heed(news);
+  };
+  const stream = shareStream(user, hear);
+  heard();
+  return () => {
+    stream.stop();
+    clearTimeout(timer);
+    clearTimeout(silence);
+    isLive.value = false;
+  };
 }

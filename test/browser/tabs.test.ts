@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { currentConsole } from '../../bin/console.mjs';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
@@ -31,5 +32,41 @@ describe.skipIf(browser === null)('two tabs of a browser', () => {
     await other.goto(`${api.url}/console/`);
     await other.getByRole('heading', { name: 'Inbox' }).waitFor();
     await page.getByText('You are now signed in as bob').waitFor();
+    await context.close();
+  });
+
+  it('have one stream of changes, however many they are: the browser needs its connections for calls (CO-21)', async () => {
+    const { page, context } = await browser.signIn(api.url, tokens.alice);
+    const streams: string[] = [];
+    context.on('request', (request) => request.url().endsWith('/api/events') && streams.push(request.url()));
+    const more = [];
+    for (let tab = 2; tab <= 8; tab += 1) {
+      const other = await context.newPage();
+      await other.goto(`${api.url}/console/`);
+      await other.getByText('None is open.').waitFor();
+      await other.getByText('live', { exact: true }).filter({ visible: true }).waitFor();
+      more.push(other);
+    }
+    expect(streams).toEqual([]);
+    await api.call('POST', '/api/requests', { token: tokens.alice, body: asked('first') });
+    for (const tab of [page, ...more]) await rowOf(tab, 'first').waitFor();
+    // It goes with the tab that has it; another one opens it then.
+    const opened = context.waitForEvent('request', (request) => request.url().endsWith('/api/events'));
+    await page.close();
+    await opened;
+    for (const tab of more) await tab.getByText('live', { exact: true }).filter({ visible: true }).waitFor();
+    await api.call('POST', '/api/requests', { token: tokens.alice, body: asked('second') });
+    for (const tab of more) await rowOf(tab, 'second').waitFor();
+    expect(streams).toHaveLength(1);
+    await context.close();
   });
 });
+
+const asked = (word: string) => ({
+  database: 'shop',
+  environment: 'production',
+  detail: `select '${word}'`,
+  reason: 'a test',
+});
+
+const rowOf = (page: Page, word: string) => page.getByRole('link', { name: `select '${word}'` });
