@@ -1,5 +1,6 @@
 import { withCommas } from '../../lib/counts.js';
 import type { Schema } from '../http/client.js';
+import { counted } from './counts.js';
 import { changedRows } from './plan.js';
 
 type Context = Schema['Request']['context'];
@@ -63,12 +64,16 @@ export function rowsExpected({
   }
   if (max_affected_rows !== null) return { text: `at most ${withCommas(max_affected_rows)}`, source: 'or it is rolled back' };
   if (context.explain_enabled && context.status === 'collecting') return { text: '…', source: 'waiting for an agent to plan it' };
+  return { text: 'not known', source: whyNotKnown(context) };
+}
+
+function whyNotKnown(context: Context): string {
+  const plans = context.explain ?? [];
+  const noPlan = plans.some(({ error }) => error === undefined) ? 'the plan does not tell' : 'there is no plan';
   const largest = Math.max(-1, ...affectedTables(context).map(({ rows }) => rows ?? -1));
-  if (largest >= 0) return { text: `up to ${withCommas(largest)}`, source: 'the size of the table; there is no plan' };
-  return {
-    text: 'not known',
-    source: plans.length > 0 ? 'there is no plan' : 'no plan, and the tables are not known',
-  };
+  // No bound: a join multiplies the rows of its tables, and each of several statements changes rows of its own.
+  if (largest >= 0) return `${noPlan}; the largest table that it names has about ${counted(largest, 'row')}`;
+  return plans.length > 0 ? noPlan : 'no plan, and the tables are not known';
 }
 
 /** Whether the text has nothing besides these statements. What cannot be planned, such as TRUNCATE, is not among them. */

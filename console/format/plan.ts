@@ -1,5 +1,6 @@
 import { withCommas } from '../../lib/counts.js';
 import { changesIn } from '../../lib/plan-changes.js';
+import { summarisePlan } from '../../lib/plan-summary.js';
 
 /** A step of a plan: PostgreSQL's nodes and MySQL's tables, as `svc` words them (CL-30). */
 export interface PlanNode {
@@ -32,7 +33,8 @@ export function planTree(plan: unknown): PlanNode[] {
 /** How many rows the plan expects to be changed or, if it changes none, to be read. */
 export function changedRows(plan: unknown): number | null {
   const changes = changesIn(plan);
-  return changes === null ? (planTree(plan)[0]?.rows ?? null) : changes.rows;
+  const rows = changes === null ? summarisePlan(plan).estimatedRows : changes.rows;
+  return rows === 0 ? null : rows;
 }
 
 type Members = Record<string, unknown>;

@@ -148,7 +148,14 @@ test('what the risk says of the schema holds whatever the text begins with, and 
   expect(changeText({ operation: 'migrate_up', detail: '{}' })).toBe('migrate up');
 });
 
-test('the rows that are expected come from the plan, else from the bound or the size of the table', () => {
+const request = (change: object, max: number | null = null, detail = 'x') => ({
+  context: contextOf(change),
+  max_affected_rows: max,
+  operation: 'execute_dml' as const,
+  detail,
+});
+
+test('the rows that are expected come from the plan, else from the bound', () => {
   const plan = [
     {
       Plan: {
@@ -158,12 +165,6 @@ test('the rows that are expected come from the plan, else from the bound or the 
       },
     },
   ];
-  const request = (change: object, max: number | null = null, detail = 'x') => ({
-    context: contextOf(change),
-    max_affected_rows: max,
-    operation: 'execute_dml' as const,
-    detail,
-  });
   expect(rowsExpected(request({ explain: [{ sql: 'x', plan }] }))).toEqual({ text: 'about 4,000', source: 'by the plan' });
   const [x, y] = [
     { sql: 'x', plan },
@@ -175,10 +176,18 @@ test('the rows that are expected come from the plan, else from the bound or the 
   expect(rowsExpected(request({ explain: [x] }, null, 'x; truncate orders'))).toEqual(more);
   expect(rowsExpected(request({}, 10))).toMatchObject({ text: 'at most 10' });
   expect(rowsExpected(request({ status: 'collecting' }))).toMatchObject({ source: 'waiting for an agent to plan it' });
-  expect(rowsExpected(request({ tables: [{ schema_name: 'public', name: 'orders', estimated_rows: 12034 }] }))).toMatchObject({
-    text: 'up to 12,034',
-  });
   expect(rowsExpected(request({ tables: ['orders'] })).text).toBe('not known');
+});
+
+test('the size of a table is not told as a bound: what joins it with itself may insert its square', () => {
+  const tables = [12034, -1].map((estimated_rows) => ({ schema_name: 'public', name: 'orders', estimated_rows }));
+  expect(rowsExpected(request({ tables }))).toEqual({
+    text: 'not known',
+    source: 'there is no plan; the largest table that it names has about 12,034 rows',
+  });
+  expect(rowsExpected(request({ tables, explain: [{ sql: 'x', plan: { query_block: {} } }] })).source).toMatch(
+    'the plan does not tell;',
+  );
 });
 
 test('tables are told with their rows and what a DELETE takes along (RQ-43)', () => {
@@ -199,12 +208,18 @@ test('tables are told with their rows and what a DELETE takes along (RQ-43)', ()
   expect(foundText(contextOf({ sql_review: { blocked: false, findings: [] } }))).toBeNull();
 });
 
-test('plans of both kinds of database become trees; one of any depth or size ends', () => {
+test('plans of both kinds of database become trees; one of any depth or size ends; a join has the rows of its last table', () => {
   const mysql = {
     query_block: { nested_loop: [{ table: { table_name: 'orders', access_type: 'ALL', rows_examined_per_scan: 4 } }] },
   };
   expect(planTree(mysql).map(nodeText)).toEqual(['ALL on orders, about 4 rows']);
   expect(changedRows(mysql)).toBe(4);
+  const table = (name: string, numbers: object) => ({ table: { table_name: name, ...numbers } });
+  const joined = (...tables: object[]) => ({ query_block: { nested_loop: tables } });
+  const [customer, orders] = [{ rows_produced_per_join: 1 }, { rows_produced_per_join: 1000 }];
+  expect(changedRows(joined(table('customers', customer), table('orders', orders)))).toBe(1000);
+  // MariaDB counts each table by itself.
+  expect(changedRows(joined(table('customers', { rows: 1 }), table('orders', { rows: 1000 })))).toBeNull();
   let deep: object = { 'Node Type': 'Limit', 'Plan Rows': 1 };
   for (let depth = 0; depth < 5000; depth++) deep = { 'Node Type': 'Limit', Plans: [deep] };
   expect(planTree(deep)).toHaveLength(1);

@@ -1,4 +1,4 @@
-import { isRecord, recordsIn } from '../lib/record.js';
+import { isRecord, recordsIn } from './record.js';
 
 /** The few numbers of an EXPLAIN that preflight shows; null where the plan does not give one. */
 export interface PlanSummary {

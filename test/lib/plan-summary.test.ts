@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { summarisePlan } from '../../domain/plan-summary.js';
+import { summarisePlan } from '../../lib/plan-summary.js';
 
 const nothing = { estimatedRows: null, estimatedCost: null, indexUsed: null };
 
