@@ -4,7 +4,7 @@ import { keepFocus } from './frame/focus.js';
 import { isAway } from './http/reach.js';
 import './state/appearance.js';
 import { follow } from './state/live.js';
-import { begin } from './state/session.js';
+import { begin, heedLinks } from './state/session.js';
 import { keepTitle } from './state/title.js';
 
 const againMs = 3000;
@@ -19,5 +19,6 @@ const untilKnown = (): Promise<void> =>
 keepTitle();
 keepFocus();
 follow();
+heedLinks();
 render(<App />, document.getElementById('page')!);
 void untilKnown();

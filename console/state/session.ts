@@ -50,6 +50,13 @@ export async function begin(): Promise<void> {
   if (before !== null && session.value && before !== me()) replaced.value = before;
 }
 
+/** The browser only changes the address, without loading the page, when a link of it is opened in its own tab. */
+export function heedLinks(): void {
+  addEventListener('hashchange', () => {
+    if (codeOf(location.hash) !== null) location.reload();
+  });
+}
+
 export const codeOf = (hash: string): string | null => /^#code=([\w-]{20,100})$/.exec(hash)?.[1] ?? null;
 
 async function look(): Promise<void> {
@@ -70,7 +77,8 @@ export async function lookAgain(): Promise<void> {
 const tabs = new BroadcastChannel('svc.session');
 tabs.onmessage = ({ data }: MessageEvent<'changed' | 'signed out'>) => {
   if (data === 'signed out') signedOut();
-  else void lookAgain().catch(() => undefined);
+  // A page that asks for a sign-in has none to compare with.
+  else void (session.peek() === null ? look() : lookAgain()).catch(() => undefined);
 };
 
 async function found(): Promise<Session | null> {

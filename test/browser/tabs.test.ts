@@ -35,6 +35,32 @@ describe.skipIf(browser === null)('two tabs of a browser', () => {
     await context.close();
   });
 
+  it('sign each other in where they ask for it', async () => {
+    const { page, context } = await browser.signIn(api.url, tokens.alice);
+    const other = await context.newPage();
+    await other.goto(`${api.url}/console/new`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByText('You are signed out').waitFor();
+    await page.getByLabel('API token').fill(tokens.alice);
+    await page.keyboard.press('Enter');
+    await other.getByRole('heading', { name: 'New request' }).waitFor();
+    await context.close();
+  });
+
+  it.each(['signed in', 'signed out'])(
+    'take a link that is opened in a tab of the console, %s, and keep no code in the address (CO-33)',
+    async (how) => {
+      const { page, context } = how === 'signed in' ? await browser.signIn(api.url, tokens.alice) : await browser.open();
+      await page.goto(`${api.url}/console/`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      const { body } = await api.call('POST', '/api/console/code', { token: tokens.bob });
+      await page.evaluate(`location.href = ${JSON.stringify(`${api.url}/console/#code=${body.code}`)}`);
+      await page.locator('.self strong').getByText('bob').filter({ visible: true }).waitFor();
+      expect(page.url()).toBe(`${api.url}/console/`);
+      await context.close();
+    },
+  );
+
   it('have one stream of changes, however many they are: the browser needs its connections for calls (CO-21)', async () => {
     const { page, context } = await browser.signIn(api.url, tokens.alice);
     const streams: string[] = [];
