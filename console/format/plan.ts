@@ -1,6 +1,8 @@
 import { withCommas } from '../../lib/counts.js';
+import { databaseError } from '../../lib/database-error.js';
 import { changesIn } from '../../lib/plan-changes.js';
 import { summarisePlan } from '../../lib/plan-summary.js';
+import type { Schema } from '../http/client.js';
 
 /** A step of a plan: PostgreSQL's nodes and MySQL's tables, as `svc` words them (CL-30). */
 export interface PlanNode {
@@ -35,6 +37,23 @@ export function changedRows(plan: unknown): number | null {
   const changes = changesIn(plan);
   const rows = changes === null ? summarisePlan(plan).estimatedRows : changes.rows;
   return rows === 0 ? null : rows;
+}
+
+const unplanned: Record<string, string> = {
+  disabled_by_policy: 'the workflow policy switches plans off',
+  not_available: 'no agent is online',
+  timeout: 'no agent answered in time',
+  error: 'the database could not plan the statement',
+};
+
+/**
+ * Why preflight has no plan. The request may run nevertheless, so that is said first: plans are made with fewer rights. What names a table that there is
+ * not cannot run.
+ */
+export function noPlanText({ status, error, unknown_name }: Schema['Preflight']['impact'], sql: string): string {
+  if (error === undefined) return `No plan: ${unplanned[status] ?? status}.`;
+  const { message, hint } = databaseError(error, sql);
+  return `${unknown_name ? '' : 'No plan: '}${[message, hint].filter(Boolean).join('. ')}`;
 }
 
 type Members = Record<string, unknown>;

@@ -8,7 +8,7 @@ import { hiddenIn } from '../../console/format/hidden.js';
 import { exactText, whenText } from '../../console/format/instants.js';
 import { actionOf, stepped } from '../../console/format/keys.js';
 import { chartsOf } from '../../console/format/last-hour.js';
-import { changedRows, nodeText, planTree } from '../../console/format/plan.js';
+import { changedRows, nodeText, noPlanText, planTree } from '../../console/format/plan.js';
 import { readBundle, subjectOf } from '../../console/format/request-text.js';
 import { factorText, riskText, riskTone } from '../../console/format/risk.js';
 import { deadlineOf, statusShown, turnOf } from '../../console/format/status.js';
@@ -225,6 +225,18 @@ test('plans of both kinds of database become trees; one of any depth or size end
   expect(planTree(deep)).toHaveLength(1);
   expect(planTree(Array.from({ length: 5000 }, () => ({ 'Node Type': 'Result' })))).toHaveLength(1000);
   expect(planTree('none')).toEqual([]);
+});
+
+test('a text whose plan was refused may run nevertheless, unless it names what there is not', () => {
+  const told = (error: string | undefined, more: object = {}) =>
+    noPlanText({ status: 'error', ...(error === undefined ? {} : { error }), ...more } as never, 'select 1');
+  const failed = (message: string, state: string) => `driver error: query failed: ${message} (SQLSTATE ${state})`;
+  expect(told(failed('permission denied for table orders', '42501'))).toBe(
+    'No plan: PostgreSQL: permission denied for table orders (SQLSTATE 42501)',
+  );
+  const unknown = failed('relation "nosuch" does not exist', '42P01');
+  expect(told(unknown, { unknown_name: true })).toBe('PostgreSQL: relation "nosuch" does not exist (SQLSTATE 42P01)');
+  expect(told(undefined, { status: 'timeout' })).toBe('No plan: no agent answered in time.');
 });
 
 test('risk is told in words in lists and on pages, which spell its levels differently', () => {

@@ -1,6 +1,5 @@
 import { withCommas } from '../../../lib/counts.js';
-import { databaseError } from '../../../lib/database-error.js';
-import { changedRows } from '../../format/plan.js';
+import { changedRows, noPlanText } from '../../format/plan.js';
 import { type Factor, factorText } from '../../format/risk.js';
 import type { Schema } from '../../http/client.js';
 import { Badge, Risk } from '../../parts/badge.js';
@@ -112,13 +111,6 @@ function Found({ findings, several: many }: { findings: Found['review']['finding
   );
 }
 
-const unplanned: Record<string, string> = {
-  disabled_by_policy: 'No plan: the workflow policy switches plans off.',
-  not_available: 'No plan: no agent is online.',
-  timeout: 'No plan: no agent answered in time.',
-  error: 'The database could not plan the statement.',
-};
-
 function Impact({ impact, sql }: { impact: Found['impact']; sql: string }) {
   if (impact.status === 'skipped') return null;
   if (impact.status === 'completed')
@@ -128,10 +120,9 @@ function Impact({ impact, sql }: { impact: Found['impact']; sql: string }) {
         <PlanTree plan={impact.explain_plan} />
       </details>
     );
-  const told = impact.error === undefined ? null : databaseError(impact.error, sql);
   return (
-    <p class={told === null ? 'quiet' : 'told'}>
-      {told === null ? unplanned[impact.status] : <Text of={[told.message, told.hint].filter(Boolean).join('. ')} />}
+    <p class={impact.error === undefined ? 'quiet' : 'told'}>
+      <Text of={noPlanText(impact, sql)} />
     </p>
   );
 }
