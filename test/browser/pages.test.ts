@@ -66,6 +66,25 @@ describe.skipIf(browser === null)('every page', () => {
     expect(window.complaints).toEqual([]);
   });
 
+  it.each([360, 1280])('long names and messages do not widen a page of %s px (CO-30)', async (width) => {
+    const name = `u${width}${'w'.repeat(120)}`;
+    const token = await gateway.api.createUser(name, { roles: ['requester'] });
+    const body = { database: 'shop', environment: 'staging', detail: `select 1 from ${'t'.repeat(63)}`, reason: 'a test' };
+    const { body: made } = await gateway.api.call('POST', '/api/requests', { token, body });
+    for (const who of [token, gateway.api.tokens.admin]) {
+      const window = await browser.signIn(gateway.api.url, who, { width });
+      for (const address of ['/console/', '/console/requests', `/console/requests/${made.id}`, '/console/audit']) {
+        await look(window, address);
+        const wide = await window.page.evaluate('document.documentElement.scrollWidth - innerWidth');
+        expect({ address, wide }).toEqual({ address, wide: 0 });
+      }
+      const isNameInside = `[...document.querySelectorAll('.self strong')]
+        .every((one) => one.getBoundingClientRect().right <= one.closest('header').getBoundingClientRect().right)`;
+      expect(await window.page.evaluate(isNameInside)).toBe(true);
+      await window.context.close();
+    }
+  });
+
   it('the name of a column is a text in the title of its value too (CO-3)', async () => {
     const window = await browser.signIn(gateway.api.url, gateway.api.tokens.admin);
     await look(window, `/console/requests/${id}`);
