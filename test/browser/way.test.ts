@@ -51,6 +51,8 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     if (picture) await bob.page.screenshot({ path: picture, clip: { x: 0, y: 0, width: 1280, height: 800 } });
     await bob.page.getByRole('button', { name: 'Approve' }).click();
     await bob.page.getByText('waits for alice to resume it').waitFor();
+    const told = bob.page.getByText('Its requester can let it run');
+    await told.waitFor();
 
     await alice.page.getByText('waits for you to resume it').waitFor();
     await alice.page.getByText('bob approved for group:dba-team').waitFor();
@@ -61,6 +63,8 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     const firstCells = async () => (await alice.page.getByRole('gridcell').allInnerTexts()).slice(0, 4);
     await expect.poll(firstCells).toEqual(['1', 'shipped', '7', 'shipped']);
     expect(await paid()).toBe(0);
+    // What was told of a move is not told of what came later.
+    await told.waitFor({ state: 'detached' });
     expect([...alice.complaints, ...bob.complaints]).toEqual([]);
   });
 

@@ -91,6 +91,6 @@ function Moves({ request: { id, status }, offered, acting, onCancel }: MovesProp
 }
 
 async function resume(id: string): Promise<string> {
-  const { status } = await answer(api.POST('/api/requests/{id}/resume', { params: { path: { id } }, body: {} }));
-  return `It is ${status}.`;
+  await answer(api.POST('/api/requests/{id}/resume', { params: { path: { id } }, body: {} }));
+  return 'Resumed.';
 }
