@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
-import { mayAsk } from '../state/session.js';
+import { may, mayAsk } from '../state/session.js';
 import { Banner } from './banner.js';
 import { KeyHelp } from './key-help.js';
 import { Navigation } from './navigation.js';
@@ -26,7 +26,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
   }, [route]);
   return (
     <div class="frame">
-      <Waiting />
+      {may('request.view') && <Waiting />}
       <a class="skip" href="#main">
         Skip to the page
       </a>

@@ -14,15 +14,19 @@ const browser = (await openTestBrowser(import.meta.url)) as TestBrowser;
 
 describe.skipIf(browser === null)('a page that stays open', () => {
   let api: TestApi;
-  let tokens: Record<'alice' | 'bob' | 'carol' | 'mallory', string>;
+  let tokens: Record<'alice' | 'bob' | 'carol' | 'mallory' | 'audrey', string>;
   beforeAll(async () => {
     await currentConsole();
-    api = await startTestApi({ toml: shopToml, consoleDist });
+    api = await startTestApi({
+      toml: `${shopToml}\n[[auth.roles]]\nname = "auditor"\npermissions = ["audit.read"]\n`,
+      consoleDist,
+    });
     tokens = await api.createUsers({
       alice: { roles: ['requester', 'approver'] },
       bob: { roles: ['requester'], groups: ['dba-team'] },
       carol: { roles: ['requester'], groups: ['dba-team'] },
       mallory: { roles: ['requester'] },
+      audrey: { roles: ['auditor'] },
     });
   });
   afterAll(async () => {
@@ -106,6 +110,16 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     await change('alice', { rm_roles: ['requester', 'approver'] });
     await page.getByText('The gateway refuses this session: insufficient permissions.').waitFor();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  it('asks for no requests where the roles show none', async () => {
+    const { page } = await browser.open();
+    const refused: string[] = [];
+    page.on('response', (response) => response.status() === 403 && refused.push(response.url()));
+    await signIn(page, tokens.audrey);
+    await page.getByText('Your roles show you no requests.').waitFor();
+    await page.getByText('live', { exact: true }).filter({ visible: true }).waitFor();
+    expect(refused).toEqual([]);
   });
 
   it('says after signing out neither who was there nor what waited for them', async () => {

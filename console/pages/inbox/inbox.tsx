@@ -5,11 +5,20 @@ import { Page, Show } from '../../parts/page.js';
 import { RequestRow } from '../../parts/request-row.js';
 import { Empty, Section } from '../../parts/section.js';
 import { useLoaded } from '../../state/loaded.js';
-import { me } from '../../state/session.js';
+import { may, me } from '../../state/session.js';
 import { type Inbox as Found, loadInbox, pageSize } from './load.js';
 
-/** What waits for the caller, and what of theirs is open. */
+/** What waits for the caller, and what of theirs is open. It is also the first page of those who look after other things. */
 export function Inbox() {
+  if (may('request.view')) return <Requests />;
+  return (
+    <Page title="Inbox">
+      <Empty>Your roles show you no requests. What they are for is in the menu.</Empty>
+    </Page>
+  );
+}
+
+function Requests() {
   const list = useRef<HTMLDivElement>(null);
   const [wanted, setWanted] = useState(pageSize);
   // The key stays, so that the list stays in sight while more of it comes.
