@@ -1,6 +1,6 @@
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { components, paths } from '../../dist/api-types.d.ts';
-import { isAway, signedOut } from './reach.js';
+import { compareClocks, isAway, signedOut } from './reach.js';
 import { Refused, refusedBy, Unreachable } from './refused.js';
 
 export type Schema = components['schemas'];
@@ -16,6 +16,7 @@ async function reached(request: Request): Promise<Response> {
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(waitMs)]);
   try {
     const response = await fetch(request, { signal });
+    compareClocks(response.headers.get('date'));
     isAway.value = [502, 504].includes(response.status);
     if (response.status === 401) signedOut();
     return response;

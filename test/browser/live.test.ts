@@ -112,6 +112,24 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   });
 
+  it('tells times by the clock of the server, whatever day the machine shows (CO-31)', async () => {
+    const id = await ask();
+    const { page, context } = await browser.open();
+    await context.addInitScript(`{ const now = Date.now; Date.now = () => now() + 40 * 86_400_000; }`);
+    await signIn(page, tokens.bob);
+    await page.goto(`${api.url}/console/requests/${id}`);
+    await page.getByText('expires in').waitFor();
+    await page.goto(`${api.url}/console/people?show=tokens`);
+    await page.getByText('New token of mine').click();
+    await page.getByLabel('Name').fill('a month');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog', { name: 'a month' }).getByRole('button', { name: 'Close' }).click();
+    const { body } = await api.call('GET', '/api/tokens', { token: tokens.bob });
+    const { created_at, expires_at } = body.tokens.find(({ name }: { name: string }) => name === 'a month');
+    expect(Math.round((Date.parse(expires_at) - Date.parse(created_at)) / 86_400_000)).toBe(30);
+    await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
+  });
+
   it('asks for no requests where the roles show none', async () => {
     const { page } = await browser.open();
     const refused: string[] = [];

@@ -1,6 +1,7 @@
 import { asTheyAre } from '../../format/filter-fields.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { chosenIn, textsIn } from '../../parts/fields.js';
+import { now } from '../../state/clock.js';
 import { me, session } from '../../state/session.js';
 import { MakeForm } from './make-form.js';
 
@@ -15,7 +16,7 @@ export function NewToken({ onMade }: { onMade: () => void }) {
       subject_id: me(),
       subject_type: 'user' as const,
       name,
-      expires_at: new Date(Date.now() + Number(days) * dayMs).toISOString(),
+      expires_at: new Date(now.value + Number(days) * dayMs).toISOString(),
       ...(roles.length === 0 ? {} : { scope_ceiling: { roles } }),
     };
     const made = await answer<Schema['CreatedToken']>(api.POST('/api/tokens', { body }));
