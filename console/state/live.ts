@@ -41,9 +41,19 @@ function heed({ name, data }: News): void {
   if (name === 'refused') void lookAgain().catch(() => undefined);
 }
 
+/** False while the browser keeps the page aside for the way back. There it would keep the stream from the other tabs, without hearing anything. */
+const isThere = signal(true);
+
 /** Follows the changes while somebody is signed in. Called once. */
 export function follow(): void {
-  effect(() => (me() === '' ? undefined : followAs(me())));
+  addEventListener('pagehide', () => {
+    isThere.value = false;
+  });
+  addEventListener('pageshow', ({ persisted }) => {
+    isThere.value = true;
+    if (persisted) tell(null);
+  });
+  effect(() => (me() === '' || !isThere.value ? undefined : followAs(me())));
 }
 
 function followAs(user: string): () => void {

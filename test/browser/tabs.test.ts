@@ -69,7 +69,7 @@ describe.skipIf(browser === null)('two tabs of a browser', () => {
     for (let tab = 2; tab <= 8; tab += 1) {
       const other = await context.newPage();
       await other.goto(`${api.url}/console/`);
-      await other.getByText('None is open.').waitFor();
+      await other.getByRole('heading', { name: 'Your open requests' }).waitFor();
       await other.getByText('live', { exact: true }).filter({ visible: true }).waitFor();
       more.push(other);
     }
@@ -86,7 +86,31 @@ describe.skipIf(browser === null)('two tabs of a browser', () => {
     expect(streams).toHaveLength(1);
     await context.close();
   });
+
+  it('leave the stream to the others while the browser keeps them for the way back, and then show what came meanwhile (CO-21)', async () => {
+    const { page, context } = await browser.signIn(api.url, tokens.alice);
+    await page.getByText('live', { exact: true }).filter({ visible: true }).waitFor();
+    const other = await context.newPage();
+    await other.goto(`${api.url}/console/`);
+    await other.getByRole('heading', { name: 'Inbox' }).waitFor();
+    const opened = context.waitForEvent('request', (request) => request.url().endsWith('/api/events'));
+    await transit(page, 'pagehide');
+    expect((await opened).frame().page()).toBe(other);
+    // It may be asking still; kept aside, it would not hear the answer.
+    await page.route('**/api/requests?*', (route) => route.abort());
+    await api.call('POST', '/api/requests', { token: tokens.alice, body: asked('third') });
+    await rowOf(other, 'third').waitFor();
+    expect(await rowOf(page, 'third').count()).toBe(0);
+    await page.unroute('**/api/requests?*');
+    await transit(page, 'pageshow');
+    await rowOf(page, 'third').waitFor();
+    await context.close();
+  });
 });
+
+/** As the browser tells a page that it keeps for the way back, and later shows again. */
+const transit = (page: Page, name: 'pagehide' | 'pageshow') =>
+  page.evaluate(`void dispatchEvent(new PageTransitionEvent('${name}', { persisted: true }))`);
 
 const asked = (word: string) => ({
   database: 'shop',
