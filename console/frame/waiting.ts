@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { answer, api } from '../http/client.js';
 import { onChange } from '../state/live.js';
 import { useLoaded } from '../state/loaded.js';
@@ -12,10 +12,12 @@ export function Waiting(): null {
   const load = (signal: AbortSignal) =>
     answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: 1 } }, signal }));
   const { value } = useLoaded('waiting', load, () => true);
+  const known = useRef<number | null>(null);
   useEffect(() => {
     if (value === undefined) return;
-    // Without the event stream, only a rising count shows new ones.
-    if (value.total > waiting.peek() && document.visibilityState === 'hidden') hasNews.value = true;
+    // Without the event stream, only a rising count shows new ones. What waits when the page is opened is not new, also in a tab that nobody looks at yet.
+    if (value.total > (known.current ?? value.total) && document.visibilityState === 'hidden') hasNews.value = true;
+    known.current = value.total;
     waiting.value = value.total;
   }, [value]);
   useEffect(

@@ -54,6 +54,16 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     },
   );
 
+  it('a tab that is opened behind another one has no news', async () => {
+    const id = await ask();
+    const { context } = await browser.signIn(api.url, tokens.bob);
+    const behind = await context.newPage();
+    await behind.addInitScript(`Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => 'hidden' })`);
+    await behind.goto(`${api.url}/console/`);
+    await expect.poll(() => behind.title()).toBe('(1) Inbox – Database Change Gateway');
+    await api.call('POST', `/api/requests/${id}/reject`, { token: tokens.carol, body: {} });
+  });
+
   it('opens the stream anew that a router has forgotten, and none that is only quiet (CO-21)', async () => {
     const quick = await api.another({ times: { commentMs: 500 }, consoleDist });
     const proxy = await startTcpProxy(quick.url);
