@@ -175,6 +175,7 @@ describe('life of the agent', () => {
 
   it('proves a commit whose answer was lost (AP-37)', async () => {
     start({ url: proxied });
+    await gateway.nextPoll((body) => Number(body.limit) > 0);
     proxy.onClientData = (data) => (data.includes('commit\0') ? 'drop' : 'pass');
     const result = await gateway.offer({ operation: 'execute_dml', detail: 'update parts set qty = 11 where id = 1' }).result;
     expect(result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 1 });

@@ -25,6 +25,7 @@ beforeEach(async () => {
     url: await wire.front('target', postgres.url('postgres')),
     timings: { commitProbeMs: 3000 },
   });
+  await gateway.nextPoll((body) => Number(body.limit) > 0);
 });
 afterEach(async () => {
   agent.stop();
