@@ -10,7 +10,7 @@ import { passGate } from './gate.js';
 import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
 import type { Lease } from './lease.js';
-import { attemptsOf, firstLostAt } from './lost-attempts.js';
+import { firstLostAt, lostAttempts } from './lost-attempts.js';
 import { reservedNames } from './marker.js';
 import { endedUnproven, failure, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
@@ -133,7 +133,7 @@ function runOf(
     agentId,
     fence: claim.fence,
     unresolvedFences: claim.unresolved_fences,
-    unresolvedExecutions: attemptsOf(claim) ?? null,
+    unresolvedExecutions: lostAttempts(claim) ?? null,
     approvalDigest: claim.approval_digest,
     strangers,
     isNewest,
@@ -182,7 +182,7 @@ function termsOf(claim: ClaimAnswer): ClaimTerms {
     executionId: claim.execution_id,
     fence: claim.fence,
     unresolvedFences: claim.unresolved_fences,
-    unresolvedExecutions: attemptsOf(claim),
+    unresolvedExecutions: lostAttempts(claim),
     approvalDigest: claim.approval_digest,
     policyRevision: claim.policy_revision,
     statementTimeoutSecs: claim.statement_timeout_secs ?? null,

@@ -1,7 +1,7 @@
 import type { ClaimAnswer } from './protocol.js';
 
 /** The attempts of which nobody knows what they did; undefined if a gateway does not name them. */
-export const attemptsOf = ({ unresolved_executions: attempts }: ClaimAnswer) =>
+export const lostAttempts = ({ unresolved_executions: attempts }: ClaimAnswer) =>
   attempts?.map(({ fence, execution_id: executionId }) => ({ fence, executionId }));
 
 /** When the first of them was claimed, on the clock of `now`; null if a gateway does not say. */

@@ -112,8 +112,9 @@ export async function refuseNewTable<S extends Session>(attempt: WritingAttempt<
   const { session, run, target } = attempt;
   const { unresolvedFences, firstLostAt } = run;
   if (unresolvedFences.length === 0 || firstLostAt === null) return;
-  const ageMs = await preparing(attempt, () => target.marker.age(session));
-  if (ageMs === null || performance.now() - ageMs > firstLostAt) throw new NewTable();
+  const ages = await preparing(attempt, () => target.marker.ages(session));
+  const now = performance.now();
+  if (!ages.some((ageMs) => now - ageMs <= firstLostAt)) throw new NewTable();
 }
 
 class NewTable extends Error {}

@@ -45,8 +45,8 @@ export interface Marker<S extends Session> {
   read(session: S, run: Run): Promise<MarkerRow[]>;
   /** Those of them where this agent writes. */
   readOwn(session: S, run: Run): Promise<MarkerRow[]>;
-  /** For how many ms the table, or an older version's, has had rows; null if none has. */
-  age(session: S): Promise<number | null>;
+  /** For how many ms the table, and those of older versions, have had rows; of those that have any. */
+  ages(session: S): Promise<number[]>;
   open(session: S, run: Run, mode: 'tx' | 'auto'): Promise<unknown>;
   /** Deletes rows older than `days`; returns how many. */
   deleteOld(session: S, days: number): Promise<number>;

@@ -38,7 +38,7 @@ export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): My
       }
     },
     readOwn: (session, run) => readTables(session, [place.table], run),
-    async age(session) {
+    async ages(session) {
       const { tables } = await findMarkerTables(session, searchOf(names, false));
       const ages: number[] = [];
       for (const table of new Set([place.table, ...tables])) {
@@ -47,7 +47,7 @@ export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): My
         );
         if (age !== null) ages.push(Number(age));
       }
-      return ages.length === 0 ? null : Math.max(...ages);
+      return ages;
     },
     open: (session, run, mode) => session.query(openText(place.table), [...keyOf(run), mode, run.agentId, run.approvalDigest]),
     async done(session, run, rowsAffected) {

@@ -38,7 +38,7 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       return await readIn(session, [ownRows(place), ...place.older.map(rowsOf)], run);
     },
     readOwn: (session, run) => readIn(session, [ownRows(place)], run),
-    age: (session) => ageOf(session, [ownRows(place), ...place.older.map(rowsOf)]),
+    ages: (session) => agesOf(session, [ownRows(place), ...place.older.map(rowsOf)]),
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
@@ -67,11 +67,10 @@ async function readIn(session: PostgresSession, sources: readonly string[], run:
   return results.flatMap(({ rows }) => rows.map(markerRow));
 }
 
-async function ageOf(session: PostgresSession, sources: readonly string[]): Promise<number | null> {
+async function agesOf(session: PostgresSession, sources: readonly string[]): Promise<number[]> {
   const text = (source: string) => `select extract(epoch from clock_timestamp() - min(created_at)) * 1000 from ${source}`;
   const results = await session.exchange(sources.map((source): Step => ({ kind: 'run', text: text(source) })));
-  const ages = results.flatMap(({ rows: [[age = null] = []] }) => (age === null ? [] : [Number(age)]));
-  return ages.length === 0 ? null : Math.max(...ages);
+  return results.flatMap(({ rows: [[age = null] = []] }) => (age === null ? [] : [Number(age)]));
 }
 
 const IS_OWN = 'request_id = $1 and fence = $2 and step = $3 and execution_id = $4';
