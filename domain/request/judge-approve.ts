@@ -4,6 +4,7 @@ import { countsFor, tieToRequester } from '../four-eyes.js';
 import { matchesSelector } from '../selectors.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
 import { commonRefusal, conflict, decisionOf, integrityFailed, lookAgain, shownOther, unfitForApproval } from './guards.js';
+import { hasApproved } from './has-approved.js';
 import type { Move } from './moves.js';
 import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
@@ -43,15 +44,13 @@ function notAllowed(request: StoredRequest, { caller }: Pick<Approve, 'caller'>)
   if (isOwner(caller, request) && !policy.allowSelfApprove) return forbidden('you cannot approve your own request');
   const tie = policy.allowSelfApprove || caller.kind === 'agent' ? null : tieToRequester(caller, request.requester);
   if (tie !== null) return forbidden(tie);
-  const own = request.decisions.filter((decision) => decision.action === 'approve' && decision.userId === caller.id);
-  const here = own.some((decision) => decision.step === request.currentStep);
-  if (here || (own.length > 0 && !policy.allowSameApproverAcrossSteps))
-    return conflict('already_approved', 'you have already approved this request');
+  if (hasApproved(request, caller.id)) return conflict('already_approved', 'you have already approved this request');
   const matching = (policy.steps[request.currentStep]?.approvers ?? [])
     .map(({ selector }) => selector)
     .filter((selector) => matchesSelector(caller, selector, request));
   if (matching.some((selector) => counts(request, caller, selector))) return null;
-  if (own.length > 0) return conflict('already_approved', 'you have already approved this request');
+  if (request.decisions.some(({ action, userId }) => action === 'approve' && userId === caller.id))
+    return conflict('already_approved', 'you have already approved this request');
   return matching[0] === undefined ? noApprover(request, caller) : grantedByRequester(matching[0]);
 }
 

@@ -1,4 +1,5 @@
 import { few } from '../notifications/slack-message.js';
+import { hasApproved } from '../request/has-approved.js';
 import type { StoredRequest } from '../request/types.js';
 import { parseSelector } from '../selectors.js';
 import { plainLine } from './text.js';
@@ -34,23 +35,14 @@ export const mentions = (users: readonly string[], slackIds: SlackIds): string =
 export const isSlackUserId = (text: string): boolean => /^[UW][A-Z0-9]{1,63}$/.test(text);
 
 /** What decides whose approval a request still takes. */
-type Approvable = Pick<StoredRequest, 'requester' | 'policy' | 'currentStep'> & {
-  decisions: readonly Pick<StoredRequest['decisions'][number], 'userId' | 'step' | 'action'>[];
-};
+type Approvable = Pick<StoredRequest, 'requester'> & Parameters<typeof hasApproved>[0];
 
 /** Those who may approve next. A requester is not asked to approve, nor who has approved and may not do so again (RQ-52). */
 export const nextApprovers = (selectors: readonly string[], request: Approvable): Audience => ({
   users: usersIn(selectors),
   selectors,
-  without: [request.requester, ...doneApproving(request)],
+  without: [request.requester, ...request.decisions.map(({ userId }) => userId).filter((id) => hasApproved(request, id))],
 });
-
-function doneApproving({ policy, decisions, currentStep }: Approvable): string[] {
-  const again = policy?.allowSameApproverAcrossSteps === true;
-  return decisions.flatMap(({ action, step, userId }) =>
-    action === 'approve' && !(again && step !== currentStep) ? userId : [],
-  );
-}
 
 /** SL-53. */
 export function audienceOf({ event, actor, approvers, asked }: LineFacts, request: Approvable): Audience {
