@@ -122,17 +122,22 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     expect(await written()).toBe('');
   });
 
-  it('an earlier request that is asked again is a draft, whose changes outlive a reload', async () => {
+  it('an earlier request that is asked again is a draft of its own, whose changes outlive a reload', async () => {
     const id = await gateway.ask('select 1 as first', { reason: 'the first time' });
     const { page } = await browser.signIn(gateway.api.url, gateway.tokens.alice);
+    await page.goto(`${gateway.api.url}/console/new`);
+    await pasteSql(page, 'select 1 as unsent');
     await page.goto(`${gateway.api.url}/console/requests/${id}`);
     await page.getByRole('link', { name: 'Ask again' }).click();
-    await expect.poll(() => page.url()).toBe(`${gateway.api.url}/console/new`);
     await page.locator('.cm-content').getByText('as first').waitFor();
+    expect(page.url()).toBe(`${gateway.api.url}/console/new?from=${id}`);
     await page.getByLabel('Reason').fill('the second time');
     await page.reload();
     await page.locator('.cm-content').getByText('as first').waitFor();
     expect(await page.getByLabel('Reason').inputValue()).toBe('the second time');
+    await page.getByRole('link', { name: 'New request' }).first().click();
+    await page.locator('.cm-content').getByText('as unsent').waitFor();
+    expect(await page.getByLabel('Reason').inputValue()).toBe('');
     // The first request in bob's inbox is that of another test.
     await gateway.api.call('POST', `/api/requests/${id}/cancel`, { token: gateway.tokens.alice });
   });

@@ -2,6 +2,8 @@ import { answer, api } from '../../http/client.js';
 import { me } from '../../state/session.js';
 
 export interface Draft {
+  /** The request that is asked again, in a draft of its own: it does not take the place of what else is being written. */
+  from?: string;
   database: string;
   environment: string;
   sql: string;
@@ -11,8 +13,8 @@ export interface Draft {
   no_result_store: boolean;
 }
 
-/** Somebody else may sign in in the same window. */
-const key = () => `svc.draft ${me()}`;
+/** Somebody else may sign in in the same window. Of what is asked again only the last draft is kept. */
+const key = (from?: string) => `svc.${from === undefined ? 'draft' : 'again'} ${me()}`;
 const none: Draft = {
   database: '',
   environment: '',
@@ -23,16 +25,17 @@ const none: Draft = {
   no_result_store: false,
 };
 
-/** Kept until the window is closed, so that a reload loses nothing; never in localStorage. */
-export function keptDraft(): Draft {
+/** Kept until the window is closed, so that a reload loses nothing; never in localStorage. Null if there is none. */
+function keptDraft(from?: string): Draft | null {
   try {
-    return { ...none, ...(JSON.parse(sessionStorage.getItem(key()) ?? '{}') as Partial<Draft>) };
+    const kept = { ...none, ...(JSON.parse(sessionStorage.getItem(key(from)) ?? '') as Partial<Draft>) };
+    return kept.from === from ? kept : null;
   } catch {
-    return none;
+    return null;
   }
 }
 
-export const keepDraft = (draft: Draft) => keep(key(), draft);
+export const keepDraft = (draft: Draft) => keep(key(draft.from), draft);
 
 function keep(name: string, value: unknown): void {
   try {
@@ -42,8 +45,8 @@ function keep(name: string, value: unknown): void {
   }
 }
 
-export function dropDraft(): void {
-  sessionStorage.removeItem(key());
+export function dropDraft(draft: Draft): void {
+  sessionStorage.removeItem(key(draft.from));
   sessionStorage.removeItem(sentKey());
 }
 
@@ -62,13 +65,15 @@ export function keyToSend(content: string): string {
   return made;
 }
 
-/** An earlier request, to be asked again. */
-export async function draftFrom(id: string): Promise<Draft> {
+/** What was being written; without a draft the earlier request `from`, to be asked again, or nothing. */
+export async function draftOf(from?: string): Promise<Draft> {
+  const kept = keptDraft(from);
+  if (kept !== null || from === undefined) return kept ?? none;
   const { database, environment, detail, reason, share_with, require_approval, no_result_store } = await answer(
-    api.GET('/api/requests/{id}', { params: { path: { id } } }),
+    api.GET('/api/requests/{id}', { params: { path: { id: from } } }),
   );
   const share = share_with.join(', ');
-  return { database, environment, sql: detail, reason: reason ?? '', share, require_approval, no_result_store };
+  return { from, database, environment, sql: detail, reason: reason ?? '', share, require_approval, no_result_store };
 }
 
 /** `alice, group:dba-team` as a list. */

@@ -1,10 +1,10 @@
-import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { hiddenIn } from '../../format/hidden.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Page, Show } from '../../parts/page.js';
 import { useLoaded } from '../../state/loaded.js';
-import { type Draft, draftFrom, keepDraft, keptDraft } from './draft.js';
+import { type Draft, draftOf, keepDraft } from './draft.js';
 import type { Mark } from './editor.js';
 import { PreflightCard } from './preflight-card.js';
 import { SqlField } from './sql-field.js';
@@ -14,18 +14,9 @@ import { usePreflight } from './use-preflight.js';
 
 /** Writes a request, with what it would come to beside it. */
 export function NewRequest() {
-  const {
-    query: { from },
-    route,
-  } = useLocation();
+  const { from } = useLocation().query;
   const databases = useLoaded('databases', (signal) => answer(api.GET('/api/databases', { signal })));
-  const first = useLoaded<Draft>(`draft ${from ?? ''}`, async () => (from ? draftFrom(from) : keptDraft()));
-  // From here on it is a draft like any other: a reload must not bring the earlier text back.
-  useEffect(() => {
-    if (from === undefined || first.value === undefined) return;
-    keepDraft(first.value);
-    route('/console/new', true);
-  }, [from, first.value]);
+  const first = useLoaded(`draft ${from ?? ''}`, () => draftOf(from));
   return (
     <Page title="New request">
       <Show of={databases}>

@@ -66,13 +66,13 @@ function useSubmit(draft: Draft, urgency: Urgency) {
     event.preventDefault();
     setIsBusy(true);
     setError(null);
-    const { sql, reason, share, ...asDrafted } = draft;
+    const { from: _, sql, reason, share, ...asDrafted } = draft;
     try {
       const said = reason.trim() === '' ? {} : { reason };
       const asked = { ...asDrafted, detail: sql, ...said, share_with: sharedWith(share), ...urgency };
       const body = { ...asked, idempotency_key: keyToSend(JSON.stringify(asked)) };
       const created = await answer<Schema['CreatedRequest']>(api.POST('/api/requests', { body }));
-      dropDraft();
+      dropDraft(draft);
       if (created.warnings === undefined) route(`/console/requests/${created.id}`);
       else setMade(created);
     } catch (failure) {
