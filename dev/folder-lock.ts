@@ -3,6 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { takeLock } from '../bin/lock.mjs';
 import { clone, type Layout } from './layout.js';
+import { holdsCluster } from './move-cluster.js';
+import { formerServer } from './postgres.js';
 import { possibleDataDirs } from './postgres-programs.js';
 
 /**
@@ -28,6 +30,19 @@ export async function resetFolder(layout: Layout): Promise<void> {
   const ours = /^(state|postgres(\..*)?|temporal\.db.*|tokens|(alice|bob|admin)\.toml|passwords\.json|played)$/;
   for (const name of readdirSync(layout.data)) if (ours.test(name)) remove(join(layout.data, name));
   removeCluster(layout);
+}
+
+/**
+ * Removes a cluster elsewhere (DV-4) whose folder was removed: its password went with it, and so did the keys of its gateway. Tells where it was, or
+ * null if there is none. The caller must hold the lock of the folder.
+ */
+export function removeLeftCluster(layout: Layout): string | null {
+  const [usual, elsewhere] = possibleDataDirs(clone, layout.postgres) as [string, string];
+  if ([layout.passwords, layout.state, usual].some((path) => existsSync(path))) return null;
+  // One whose server still runs is left to the start, which waits for its end.
+  if (!holdsCluster(elsewhere) || formerServer(elsewhere) !== null) return null;
+  removeCluster(layout);
+  return elsewhere;
 }
 
 /** Covers data kept elsewhere because PostgreSQL runs as another user (DV-4). */

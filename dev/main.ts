@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { closingText } from './closing.js';
 import { startDemo } from './demo-gateway.js';
-import { lockFolder, resetFolder } from './folder-lock.js';
+import { lockFolder, removeLeftCluster, resetFolder } from './folder-lock.js';
 import { startGiven } from './given-gateway.js';
 import { defaultData, layoutOf } from './layout.js';
 import { play, type Stage } from './play.js';
@@ -31,6 +31,8 @@ export async function runDev(options: DevOptions): Promise<number> {
     const unlock = lockFolder(layout);
     session.atEnd(unlock);
     if (options.reset) await resetFolder(layout);
+    const left = removeLeftCluster(layout);
+    if (left !== null) report.line(`Removed ${left}: ${layout.data}, to which it belonged, was removed before`);
     if (options.config !== null) return startGiven(session, layout, options.config, report);
     const api = await requirePort('PORT', usualPorts.api);
     const ui = await requirePort('SVC_UI_PORT', usualPorts.ui, [api]);

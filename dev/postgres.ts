@@ -161,7 +161,8 @@ async function waitForFormerServer(dataDir: string): Promise<void> {
   throw new Error(`another PostgreSQL (process ${formerServer(dataDir)}) uses ${dataDir}; stop it and start again`);
 }
 
-function formerServer(dataDir: string): number | null {
+/** The process id of a server that still runs on `dataDir`, or null. */
+export function formerServer(dataDir: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8'), 10);
     process.kill(pid, 0);

@@ -1,10 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { prepareGatewayDatabase, prepareShop } from '../../dev/databases.js';
-import { lockFolder, removeCluster } from '../../dev/folder-lock.js';
+import { lockFolder, removeCluster, removeLeftCluster } from '../../dev/folder-lock.js';
 import { clone, layoutOf } from '../../dev/layout.js';
 import { loadPasswords, type Passwords } from '../../dev/passwords.js';
 import { type PostgresServer, startPostgres } from '../../dev/postgres.js';
@@ -91,6 +93,29 @@ describe('the folder of a development gateway (HD-91)', () => {
       expect(existsSync(dirname(elsewhere))).toBe(false);
     },
   );
+
+  it.runIf(isRoot)('that was removed takes its cluster elsewhere with it at the next start (DV-4)', async () => {
+    const layout = layoutOf(join(await temporaryFolder(), '.svc'));
+    const elsewhere = possibleDataDirs(clone, layout.postgres)[1]!;
+    onTestFinished(() => removeCluster(layout));
+    lockFolder(layout)();
+    expect(removeLeftCluster(layout)).toBe(null);
+    mkdirSync(elsewhere, { recursive: true });
+    writeFileSync(join(elsewhere, 'PG_VERSION'), '18\n');
+    loadPasswords(layout.passwords);
+    expect(removeLeftCluster(layout)).toBe(null);
+    rmSync(layout.passwords);
+    mkdirSync(layout.state);
+    expect(removeLeftCluster(layout)).toBe(null);
+    rmSync(layout.state, { recursive: true });
+    const server = spawn('sleep', ['60'], { cwd: elsewhere });
+    writeFileSync(join(elsewhere, 'postmaster.pid'), `${server.pid}\n`);
+    expect(removeLeftCluster(layout)).toBe(null);
+    server.kill();
+    await once(server, 'exit');
+    expect(removeLeftCluster(layout)).toBe(elsewhere);
+    expect(existsSync(elsewhere)).toBe(false);
+  });
 });
 
 describe('roles of the demo (HD-91)', () => {
