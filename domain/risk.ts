@@ -56,7 +56,8 @@ export interface RiskInput {
 
 /** The risk of a text by SQ-83 to SQ-92; always `unavailable` for a migration. */
 export function assessRisk(input: RiskInput): Risk {
-  const { operation, facts, findings, autoApprove, snapshot } = input;
+  const { operation, findings, autoApprove, snapshot } = input;
+  const facts = operation === 'execute_dml' ? input.facts.map(asRun) : input.facts;
   if (operation !== 'execute_select' && operation !== 'execute_dml')
     return { level: 'unavailable', factors: [], schemaStatus: 'unavailable' };
   const stale = snapshot !== null && isStale(input);
@@ -80,6 +81,12 @@ export function assessRisk(input: RiskInput): Risk {
   if (tables.length > 0) raises.push({ level: 'medium', factor: { name: 'triggers', tables } });
   const level = levels[Math.max(0, ...raises.map((raise) => levels.indexOf(raise.level)))] ?? 'unknown';
   return { level, factors: raises.flatMap(({ factor }) => factor ?? []), schemaStatus };
+}
+
+/** A query that is no read, as by FOR UPDATE, runs where its views and casts may write: it counts as a change of rows (HD-21). */
+function asRun(one: StatementFacts): StatementFacts {
+  const isQuery = !one.ddl && one.changed.length === 0 && one.named.length > 0;
+  return isQuery ? { ...one, changesRows: true } : one;
 }
 
 /** SQ-85a. A snapshot received in the future has no known age and counts as stale. */

@@ -25,6 +25,7 @@ const schema = `
   create trigger g after update on watched for each row execute function fires();
   create view names as select id, name from customers;
   create function emptied() returns int language plpgsql as $$ begin delete from orders; return 1; end $$;
+  create view emptying as select id, emptied() as gone from customers;
   analyze;
 `;
 
@@ -86,6 +87,8 @@ describe('what runs more than it says waits for approval', () => {
     ['alter table customers add column n int default emptied()', 'unknown', 'unlisted_function'],
     ['update watched set id = 2 where id = 1', 'medium', 'triggers'],
     ['update names set name = 1 where id = 1', 'unknown', 'table_unresolved'],
+    ['select * from emptying where id = 1 for update', 'unknown', 'table_unresolved'],
+    ['explain analyze select * from emptying where id = 1 for share', 'unknown', 'table_unresolved'],
     [`update big set city = 'x' where part = 5`, 'medium', 'large_table'],
   ])('%s (HD-21, HD-96)', async (sql, level, name) => {
     expect(await asked(sql)).toBe('pending');
@@ -114,6 +117,7 @@ describe('what passes by itself all the same', () => {
     'delete from orders where id = 401',
     'update big set city = null where id = 5',
     `update customers set name = upper(name) || '!' where email = 'e5'`,
+    'select * from customers where id = 5 for update',
     'create table fresh (id int)',
     'alter table orders add column remark text',
   ])('%s', async (sql) => {

@@ -229,8 +229,24 @@ describe('the steps of section 9', () => {
       level: 'medium',
       factors: [{ name: 'large_table', rows: 5000 }],
     });
-    expect(assess({ facts: [reading], snapshot, autoApprove: { ...rule, maxEstimatedRows: 5000 } })).toMatchObject({
+    const wide = { ...rule, allowReadOnly: false, maxEstimatedRows: 5000 };
+    expect(assess({ operation: 'execute_select', facts: [reading], snapshot, autoApprove: wide })).toMatchObject({
       level: 'low',
+    });
+  });
+
+  it('want every table known that a query names which runs as a write, as by FOR UPDATE (SQ-86, HD-21)', () => {
+    const locking = (...names: string[]) => ({ ...noFacts(), named: named(...names) });
+    const snapshot = snapshotOf(table('t', 1));
+    expect(assess({ facts: [locking('t')], snapshot })).toMatchObject({ level: 'low', factors: [] });
+    expect(assess({ facts: [locking('t', 'view')], snapshot })).toMatchObject({
+      level: 'unknown',
+      factors: [{ name: 'table_unresolved', tables: ['view'] }],
+    });
+    const casting = { ...snapshot, user_code: { ...noCode, casts: ['mood as integer'] } };
+    expect(assess({ facts: [locking('t')], snapshot: casting })).toMatchObject({
+      level: 'unknown',
+      factors: [{ name: 'unlisted_function', names: ['cast mood as integer'] }],
     });
   });
 
