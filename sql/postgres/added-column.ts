@@ -1,5 +1,6 @@
-import { forEachNode, listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
+import { listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
 import { isVolatile } from './built-ins.js';
+import { usesOf } from './uses.js';
 
 /**
  * Whether a part of ALTER TABLE adds a column without reading the table's rows (SQ-82). All else happens while nobody else can even read the table, for
@@ -8,8 +9,11 @@ import { isVolatile } from './built-ins.js';
 export function addsQuietly({ subtype, def }: TreeNode): boolean {
   const column = nodeOf(nodeOf(def).ColumnDef);
   const constraints = listOf(column.constraints).map((each) => nodeOf(nodeOf(each).Constraint));
-  const hasDefault = constraints.some(({ contype }) => contype === 'CONSTR_DEFAULT');
-  return subtype === 'AT_AddColumn' && !isSerial(column) && constraints.every((each) => isQuiet(each, hasDefault));
+  const has = (type: string) => constraints.some(({ contype }) => contype === type);
+  // What a column computes may be null in any row.
+  const isChecked = has('CONSTR_GENERATED') && has('CONSTR_NOTNULL');
+  const isLight = constraints.every((each) => isQuiet(each, has('CONSTR_DEFAULT')));
+  return subtype === 'AT_AddColumn' && !isSerial(column) && !isChecked && isLight;
 }
 
 export function isSerial({ typeName }: TreeNode): boolean {
@@ -24,11 +28,4 @@ function isQuiet({ contype, generated_kind: kind, raw_expr: expression }: TreeNo
 }
 
 /** The server takes one value for all rows unless it could differ from row to row. */
-function callsVolatile(expression: TreeNode): boolean {
-  let found = false;
-  forEachNode('', expression, (_field, { funcname }) => {
-    const name = textOf(nodeOf(nodeOf(listOf(funcname).at(-1)).String).sval);
-    found ||= name !== '' && isVolatile(name);
-  });
-  return found;
-}
+const callsVolatile = (expression: TreeNode): boolean => usesOf('', expression).functions.some(({ name }) => isVolatile(name));

@@ -70,6 +70,8 @@ describe('SQ-82: adding a column is safe DDL while the server need not go throug
     'a int unique',
     'a int primary key generated always as identity',
     'a int default 1 references u',
+    "a bigint default ('u'::regclass).pg_relation_size",
+    'a int generated always as (id * 2) virtual not null',
   ])('not safe, for the server does: %s', async (column) => {
     const text = `alter table t add column b int, add column ${column}`;
     expect(await isSafe(text)).toBe(false);
