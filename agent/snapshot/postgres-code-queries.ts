@@ -29,11 +29,11 @@ export const TRIGGERS = `
  */
 const types = `
   types as (select f.root, a.atttypid as type from family f join pg_catalog.pg_attribute a on a.attrelid = f.member
-      where a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
+      where a.attnum > 0 and not a.attisdropped and a.atttypid >= '16384'
     union select y.root, below.type from types y join pg_catalog.pg_type o on o.oid = y.type
       cross join lateral (select o.typelem as type union all select o.typbasetype
         union all select a.atttypid from pg_catalog.pg_attribute a where a.attrelid = o.typrelid and a.attnum > 0 and not a.attisdropped
-        union all select r.rngsubtype from pg_catalog.pg_range r where r.rngtypid = o.oid) below where below.type >= 16384)`;
+        union all select r.rngsubtype from pg_catalog.pg_range r where r.rngtypid = o.oid) below where below.type >= '16384')`;
 
 /** What a write evaluates: defaults, generated columns, checks, domains, indexes, partition keys and policies. */
 const evaluated = `
@@ -56,10 +56,10 @@ const evaluated = `
 /** Table, user-made function that a write to it calls. Dependencies on built-ins are not recorded, so few rows are visited. */
 export const CODE = `
   with recursive ${family}, ${types}, ${evaluated}
-  select distinct e.root, n.nspname || '.' || p.proname from evaluated e
-    join pg_catalog.pg_depend d on d.classid = e.kind and d.objid = e.oid
-    left join pg_catalog.pg_operator o on d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass and o.oid = d.refobjid
-    join pg_catalog.pg_proc p on p.oid = case when d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass then d.refobjid else o.oprcode end
+  select distinct e.root, n.nspname::text || '.' || p.proname::text from evaluated e
+    join pg_catalog.pg_depend d on d.classid = e.kind::oid and d.objid = e.oid
+    left join pg_catalog.pg_operator o on d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass::oid and o.oid = d.refobjid
+    join pg_catalog.pg_proc p on p.oid = case when d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::oid then d.refobjid else o.oprcode end
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   where ${isUserMade('p')} order by 1, 2 limit ${MAX_ROWS}`;
 
@@ -76,9 +76,9 @@ export const USER_CODE = `
   with made as (
     select p.oid, p.proname, p.pronargs, p.pronargdefaults from pg_catalog.pg_proc p
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-    where n.nspname <> 'information_schema' and n.nspname !~ '^pg_(catalog$|toast)' and ${isUserMade('p')})
+    where n.nspname <> 'information_schema' and n.nspname::text !~ '^pg_(catalog$|toast)' and ${isUserMade('p')})
   select 'function', m.proname from made m
-    where exists (select 1 from pg_catalog.pg_proc b where b.pronamespace = 'pg_catalog'::pg_catalog.regnamespace and b.proname = m.proname)
+    where exists (select 1 from pg_catalog.pg_proc b where b.pronamespace = 'pg_catalog'::pg_catalog.regnamespace::oid and b.proname = m.proname)
   union select 'field', m.proname from made m where m.pronargs >= 1 and m.pronargs - m.pronargdefaults <= 1
   union select 'operator', o.oprname from pg_catalog.pg_operator o join made m on m.oid = o.oprcode
   union select 'cast', pg_catalog.format_type(c.castsource, null) || ' as ' || pg_catalog.format_type(c.casttarget, null)
@@ -104,7 +104,7 @@ export const NAMESAKES = `
   select t.oid from t where exists (
     select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where c.relname = t.relname and n.nspname <> t.nspname and (c.relkind in ('v', 'm', 'f') or c.relispartition)
-      and n.nspname <> 'information_schema' and n.nspname !~ '^pg_(catalog$|toast|temp)')
+      and n.nspname <> 'information_schema' and n.nspname::text !~ '^pg_(catalog$|toast|temp)')
   limit ${MAX_ROWS}`;
 
 /**
@@ -114,8 +114,8 @@ export const NAMESAKES = `
 export const HALF_SEEN = `
   with recursive ${family}
   select t.oid from t join pg_catalog.pg_constraint c
-    on c.contype = 'f' and t.oid = coalesce(pg_catalog.pg_partition_root(c.confrelid), c.confrelid)
+    on c.contype = 'f' and t.oid = coalesce(pg_catalog.pg_partition_root(c.confrelid)::oid, c.confrelid)
   where (c.confdeltype in ('c', 'n', 'd') or c.confupdtype in ('c', 'n', 'd'))
-    and not exists (select 1 from t own where own.oid = coalesce(pg_catalog.pg_partition_root(c.conrelid), c.conrelid))
+    and not exists (select 1 from t own where own.oid = coalesce(pg_catalog.pg_partition_root(c.conrelid)::oid, c.conrelid))
   union select f.root from family f join pg_catalog.pg_class m on m.oid = f.member where m.relkind = 'f'
   limit ${MAX_ROWS}`;

@@ -1,11 +1,12 @@
 import { MAX_ROWS } from './rows.js';
 
-// Functions carry their schema, so that nothing in the role's search path replaces them.
+// Functions carry their schema, and both sides of an operator have the type that `pg_catalog` has it for, so that nothing in the
+// role's search path replaces them: to an untyped constant the server gives the other side's type.
 export const USER_TABLES = `
   select c.oid, c.relname, c.relkind, c.reltuples, n.nspname
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p') and not c.relispartition
-    and n.nspname <> 'information_schema' and n.nspname !~ '^pg_(catalog$|toast|temp)'
+    and n.nspname <> 'information_schema' and n.nspname::text !~ '^pg_(catalog$|toast|temp)'
     and pg_catalog.has_schema_privilege(n.oid, 'USAGE')`;
 
 /** The column names of an array of column numbers, in its order, as JSON. */
@@ -18,8 +19,8 @@ export const TABLES = `
   with t as (${USER_TABLES})
   select t.oid, t.nspname, t.relname,
     case t.relkind when 'r' then t.reltuples::float8::int8 else coalesce(
-      (select case when pg_catalog.bool_and(leaf.reltuples < 0) then -1 else pg_catalog.sum(greatest(leaf.reltuples, 0)::float8)::int8 end
-       from pg_catalog.pg_partition_tree(t.oid) part join pg_catalog.pg_class leaf on leaf.oid = part.relid
+      (select case when pg_catalog.bool_and(leaf.reltuples < '0') then -1 else pg_catalog.sum(greatest(leaf.reltuples, 0)::float8)::int8 end
+       from pg_catalog.pg_partition_tree(t.oid) part join pg_catalog.pg_class leaf on leaf.oid = part.relid::oid
        where part.isleaf and leaf.relkind <> 'p'), 0) end
   from t order by t.nspname collate "C", t.relname collate "C" limit ${MAX_ROWS}`;
 
@@ -47,9 +48,9 @@ export const CONSTRAINTS = `
   told as (select con.root, con.conname::text collate "C" as name, con.contype, ${columnNames('con.conrelid', 'con.conkey')}::text as columns,
       fn.nspname, f.relname, case con.contype when 'f' then ${columnNames('con.confrelid', 'con.confkey')}::text end as referenced,
       con.confdeltype, con.confupdtype, con.root <> con.conrelid as of_part
-    from con left join pg_catalog.pg_class f on con.contype = 'f' and f.oid = coalesce(pg_catalog.pg_partition_root(con.confrelid), con.confrelid)
+    from con left join pg_catalog.pg_class f on con.contype = 'f' and f.oid = coalesce(pg_catalog.pg_partition_root(con.confrelid)::oid, con.confrelid)
       left join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
-    where con.conparentid = 0)
+    where con.conparentid = '0')
   select root, name, contype, columns, nspname, relname, referenced, confdeltype, confupdtype from told where not of_part
   union all select root, min(name), contype, columns, nspname, relname, referenced, confdeltype, confupdtype from told where of_part
     group by root, contype, columns, nspname, relname, referenced, confdeltype, confupdtype

@@ -19,7 +19,7 @@ export async function findUnfinished(session: PostgresSession): Promise<Unfinish
 const steps: Step[] = [
   'select indexrelid::pg_catalog.regclass::text from pg_catalog.pg_index where not indisvalid',
   `select pg_catalog.format('ALTER TABLE %s DETACH PARTITION %s FINALIZE', inhparent::pg_catalog.regclass, inhrelid::pg_catalog.regclass)
-     from pg_catalog.pg_inherits i where (pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::boolean`,
+     from pg_catalog.pg_inherits i where (pg_catalog.to_jsonb(i) ->> 'inhdetachpending'::text)::boolean`,
 ].map((text) => ({ kind: 'run', text }));
 
 export interface LeftBehind {

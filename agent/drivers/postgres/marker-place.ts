@@ -99,7 +99,7 @@ async function lookAt(
     `select (c.relkind not in ('r', 'p') or c.relhastriggers or c.relhasrules or c.relrowsecurity)::text,
        (select pg_catalog.quote_ident(k.conname) from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p'),
        (c.relpersistence <> 'p')::text, (c.relkind = 'p')::text
-     from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass($1)`,
+     from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass($1)::oid`,
     [table],
   );
   if (row === undefined) return null;

@@ -68,7 +68,7 @@ async function readIn(session: PostgresSession, sources: readonly string[], run:
 }
 
 async function agesOf(session: PostgresSession, sources: readonly string[]): Promise<number[]> {
-  const text = (source: string) => `select extract(epoch from clock_timestamp() - min(created_at)) * 1000 from ${source}`;
+  const text = (source: string) => `select extract(epoch from clock_timestamp() - min(created_at)) * '1000' from ${source}`;
   const results = await session.exchange(sources.map((source): Step => ({ kind: 'run', text: text(source) })));
   return results.flatMap(({ rows: [[age = null] = []] }) => (age === null ? [] : [Number(age)]));
 }
@@ -106,6 +106,6 @@ function stepsToRead(source: string, run: Run): Step[] {
 }
 
 function stepToDeleteOld(table: string, days: number): Step {
-  const text = `delete from ${table} where created_at < now() - make_interval(days => $1) and request_id <> $2`;
+  const text = `delete from ${table} where created_at < now() - pg_catalog.make_interval(days => $1) and request_id <> $2`;
   return { kind: 'run', text, values: [String(days), SINCE] };
 }

@@ -13,6 +13,6 @@ const SUPERUSER = 'select r.rolsuper from pg_catalog.pg_roles r where r.rolname 
 
 const WRITABLE = `select pg_catalog.format('%I.%I', n.nspname, c.relname)
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp)'
+  where c.relkind in ('r', 'p') and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname::text !~ '^pg_(toast|temp)'
     and pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
   order by 1 limit 4`;

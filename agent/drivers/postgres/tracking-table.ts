@@ -15,7 +15,7 @@ export async function findTrackingTable(session: PostgresSession): Promise<Track
           and (a.attname = 'dirty' or ((a.attnotnull or t.typnotnull) and not a.atthasdef and a.attidentity = '' and t.typdefault is null))
         order by a.attnum limit 1)
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.oid = pg_catalog.to_regclass('schema_migrations')`);
+    where c.oid = pg_catalog.to_regclass('schema_migrations')::oid`);
   if (found) {
     if (found[1] !== 't') throw new TableProblem(`the table ${found[0]} has no column version`);
     if (found[2] != null) throw otherToolsTable(found[0] ?? '', found[2]);

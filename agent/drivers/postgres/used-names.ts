@@ -39,7 +39,7 @@ export async function findNames(session: PostgresSession, facts: StatementFacts)
 const places = (
   list: 'functions' | 'operators' | 'types',
 ) => `${list} as (select a.one->>1 as name, n.oid as place, n.nspname as schema, a.one->>0 is null as free
-    from asked, jsonb_array_elements(asked.it->'${list}') as a(one)
+    from asked, jsonb_array_elements(asked.it->'${list}'::text) as a(one)
     join pg_catalog.pg_namespace n on case when a.one->>0 is null then n.nspname = any(pg_catalog.current_schemas(true)) else n.nspname = a.one->>0 end)`;
 
 /** Objects that a stored expression or query refers to by number. */
@@ -56,12 +56,12 @@ const unreachable = (
   takesText: string,
 ) => `exists (select from unnest(${types}) as wanted(oid)
     join pg_catalog.pg_type t on t.oid = wanted.oid
-    where t.typnamespace <> 'pg_catalog'::regnamespace and t.oid not in (select oid from reached)
+    where t.typnamespace <> 'pg_catalog'::regnamespace::oid and t.oid not in (select oid from reached)
       and exists (${builtIn(`and (t.typcategory <> 'S' or ${takesText})`)}))`;
 const builtInFunction = (more: string) =>
-  `select from pg_catalog.pg_proc b where b.proname = p.proname and b.pronamespace = 'pg_catalog'::regnamespace ${more}`;
+  `select from pg_catalog.pg_proc b where b.proname = p.proname and b.pronamespace = 'pg_catalog'::regnamespace::oid ${more}`;
 const builtInOperator = (more: string) =>
-  `select from pg_catalog.pg_operator b where b.oprname = p.oprname and b.oprnamespace = 'pg_catalog'::regnamespace ${more}`;
+  `select from pg_catalog.pg_operator b where b.oprname = p.oprname and b.oprnamespace = 'pg_catalog'::regnamespace::oid ${more}`;
 
 /**
  * Relations reached through views and partitions, what their stored expressions call, the types of the columns used, and the
@@ -72,7 +72,7 @@ const query = `with recursive asked(it) as (select $1::text::jsonb),
   ${places('functions')}, ${places('operators')}, ${places('types')},
   named(oid) as (select distinct pg_catalog.to_regclass(
       case when t.one->>0 is null then '' else pg_catalog.quote_ident(t.one->>0) || '.' end || pg_catalog.quote_ident(t.one->>1))::oid
-    from asked, jsonb_array_elements(asked.it->'tables') as t(one)),
+    from asked, jsonb_array_elements(asked.it->'tables'::text) as t(one)),
   relation(oid) as (select oid from named where oid is not null
     union select other.oid from relation cross join lateral (
       select inhrelid from pg_catalog.pg_inherits where inhparent = relation.oid
@@ -95,9 +95,9 @@ const query = `with recursive asked(it) as (select $1::text::jsonb),
     select case when y.name like '%[]' then t.typarray else t.oid end from types y
       join pg_catalog.pg_type t on t.typname = pg_catalog.regexp_replace(y.name, '\\[\\]$', '') and t.typnamespace = y.place
     union select t.oid from functions f join pg_catalog.pg_type t on t.typname = f.name and t.typnamespace = f.place
-      where t.typnamespace <> 'pg_catalog'::regnamespace
+      where t.typnamespace <> 'pg_catalog'::regnamespace::oid
     union select a.atttypid from asked, named join pg_catalog.pg_attribute a on a.attrelid = named.oid and a.attnum > 0 and not a.attisdropped
-      where asked.it->'columns' = 'null' or asked.it->'columns' ? a.attname
+      where asked.it->'columns'::text = 'null' or asked.it->'columns'::text ? a.attname::text
     union select cast_to.oid from (${numbers('resulttype|typid')}) as cast_to
     union select 'xml'::regtype from tree where tree.it ~ '\\{(XMLEXPR|TABLEFUNC)'
     union select case when t.typtype = 'd' then t.typbasetype else t.typelem end from used_type u join pg_catalog.pg_type t on t.oid = u.oid
@@ -107,11 +107,11 @@ const query = `with recursive asked(it) as (select $1::text::jsonb),
     union select c.reltype from relation r join pg_catalog.pg_class c on c.oid = r.oid
     union select c.casttarget from pg_catalog.pg_cast c
     join pg_catalog.pg_type s on s.oid = c.castsource join pg_catalog.pg_type t on t.oid = c.casttarget
-    where c.castcontext = 'i' and s.typnamespace = 'pg_catalog'::regnamespace and t.typnamespace <> 'pg_catalog'::regnamespace),
+    where c.castcontext = 'i' and s.typnamespace = 'pg_catalog'::regnamespace::oid and t.typnamespace <> 'pg_catalog'::regnamespace::oid),
   made_cast as materialized (select c.castsource, c.casttarget, n.nspname as schema, p.proname as name,
-      s.typnamespace = 'pg_catalog'::regnamespace as source_built_in, t.typnamespace = 'pg_catalog'::regnamespace as target_built_in
+      s.typnamespace = 'pg_catalog'::regnamespace::oid as source_built_in, t.typnamespace = 'pg_catalog'::regnamespace::oid as target_built_in
     from (select * from pg_catalog.pg_cast offset 0) c
-    join pg_catalog.pg_proc p on p.oid = c.castfunc and p.pronamespace <> 'pg_catalog'::regnamespace
+    join pg_catalog.pg_proc p on p.oid = c.castfunc and p.pronamespace <> 'pg_catalog'::regnamespace::oid
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
     join pg_catalog.pg_type s on s.oid = c.castsource join pg_catalog.pg_type t on t.oid = c.casttarget),
   found(kind, schema, name, by) as (
@@ -125,17 +125,17 @@ const query = `with recursive asked(it) as (select $1::text::jsonb),
       join pg_catalog.pg_operator o on o.oid = d.oid join pg_catalog.pg_namespace n on n.oid = o.oprnamespace
     union select 'function', f.schema, f.name, null from functions f join pg_catalog.pg_proc p on p.proname = f.name and p.pronamespace = f.place
       where f.schema <> 'pg_catalog' and (not f.free or not (
-        ${unreachable('p.proargtypes[0:p.pronargs - p.pronargdefaults - 1]', builtInFunction, "'text'::regtype = any(b.proargtypes)")}))
-    union select 'function', n.nspname, p.proname, null from asked, jsonb_array_elements_text(asked.it->'fields') as f(name)
+        ${unreachable('p.proargtypes[0:p.pronargs - p.pronargdefaults - 1]', builtInFunction, "'text'::regtype::oid = any(b.proargtypes)")}))
+    union select 'function', n.nspname, p.proname, null from asked, jsonb_array_elements_text(asked.it->'fields'::text) as f(name)
       join pg_catalog.pg_proc p on p.proname = f.name join pg_catalog.pg_namespace n on n.oid = p.pronamespace
       join pg_catalog.pg_type t on t.oid = p.proargtypes[0]
       where n.nspname <> 'pg_catalog' and n.nspname = any(pg_catalog.current_schemas(true)) and p.pronargs - p.pronargdefaults <= 1 and t.typtype in ('c', 'p', 'd')
     union select 'missing', '', f.name, null from functions f where f.free and not exists (
-      select from pg_catalog.pg_proc p where p.proname = f.name and p.pronamespace = 'pg_catalog'::regnamespace)
+      select from pg_catalog.pg_proc p where p.proname = f.name and p.pronamespace = 'pg_catalog'::regnamespace::oid)
     union select 'operator', o.schema, o.name, p.oprcode::regproc::text from operators o
       join pg_catalog.pg_operator p on p.oprname = o.name and p.oprnamespace = o.place
       where o.schema <> 'pg_catalog' and (not o.free or not (
-        ${unreachable('array[p.oprleft, p.oprright]', builtInOperator, "'text'::regtype in (b.oprleft, b.oprright)")}))
+        ${unreachable('array[p.oprleft, p.oprright]', builtInOperator, "'text'::regtype::oid in (b.oprleft, b.oprright)")}))
     union select 'function', c.schema, c.name, null from made_cast c
       where (c.source_built_in or c.castsource in (select oid from reached)) and (c.target_built_in or c.casttarget in (select oid from reached)))
   select kind, schema, name, by from found order by kind, schema, name limit 1000`;
