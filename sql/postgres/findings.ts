@@ -1,5 +1,6 @@
 import { isListedCall, isListedTable } from '../listed-calls.js';
 import { listOf, nodeOf, type Tree, textOf } from '../tree.js';
+import { calledFields, type Fields, noFields, noteFields } from './field-calls.js';
 
 /** What occurs anywhere in a statement's tree (SQ-40, SQ-41). */
 export interface Findings {
@@ -15,8 +16,7 @@ export interface Findings {
 }
 
 interface Notes extends Findings {
-  functionInFrom: boolean;
-  listedColumn: boolean;
+  fields: Fields;
 }
 
 /** Visits every node, whatever field holds it and whether or not it is tagged (SQ-5). */
@@ -28,8 +28,7 @@ export function findIn(tag: string, body: Tree): Findings {
     intoTable: false,
     parameter: false,
     stranger: null,
-    functionInFrom: false,
-    listedColumn: false,
+    fields: noFields(),
   };
   note(found, tag, body);
   found.stranger = null;
@@ -46,13 +45,13 @@ export function findIn(tag: string, body: Tree): Findings {
       open.push(child);
     }
   }
-  const { functionInFrom, listedColumn, ...findings } = found;
-  return { ...findings, listedCall: found.listedCall || (functionInFrom && listedColumn) };
+  const { fields, ...findings } = found;
+  return { ...findings, listedCall: found.listedCall || calledFields(fields).some(isListedCall) };
 }
 
 /**
- * The server reads a field of a value as a call of the function of that name: `(1.5::float8).pg_sleep` sleeps. A column of a table is never a call,
- * but the alias of a function in FROM is its value: `d.pg_sleep FROM float8(1.5) d` (SQ-42).
+ * The server reads a field of a value as a call of the function of that name: `(1.5::float8).pg_sleep` sleeps (SQ-42). What stands after a name is
+ * told by `calledFields`.
  */
 function note(found: Notes, field: string, child: Tree): void {
   if (rowChanges.has(field)) found.changesRows = true;
@@ -62,8 +61,7 @@ function note(found: Notes, field: string, child: Tree): void {
   else if (field === 'relname') found.listedCall ||= isListedTable(textOf(child));
   else if (field === 'funcname') found.listedCall ||= isListedName(listOf(child).at(-1));
   else if (field === 'A_Indirection') found.listedCall ||= listOf(nodeOf(child).indirection).some(isListedName);
-  else if (field === 'ColumnRef') found.listedColumn ||= listOf(nodeOf(child).fields).slice(1).some(isListedName);
-  else if (field === 'RangeFunction') found.functionInFrom = true;
+  else if (field === 'ColumnRef' || field === 'RangeFunction') noteFields(found.fields, field, nodeOf(child));
   else if (statementTag.test(field) && !parts.has(field)) found.stranger ??= field;
 }
 

@@ -2,19 +2,19 @@ import type { Uses } from '../../domain/statement.js';
 import { forEachNode, listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
 import { distinctUses, noUses } from '../uses.js';
 import { columnsOf } from './columns.js';
+import { calledFields, noFields, noteFields } from './field-calls.js';
 import { lastParts } from './walk-names.js';
 
 /** The functions, operators and types of one PostgreSQL statement, whatever field holds them (SQ-5). */
 export function usesOf(tag: string, body: TreeNode): Uses {
   const uses = noUses();
-  let functionInFrom = false;
+  const fields = noFields();
   forEachNode(tag, body, (field, node) => {
-    functionInFrom ||= field === 'RangeFunction';
+    noteFields(fields, field, node);
     note(uses, field, node);
   });
-  // The alias of a function in FROM is its value: `d.f FROM g(1) d` calls f with it.
   uses.columns = columnsOf(tag, body);
-  if (functionInFrom) for (const name of uses.fields) uses.functions.push({ schema: null, name });
+  for (const name of calledFields(fields)) uses.functions.push({ schema: null, name });
   return distinctUses(uses);
 }
 

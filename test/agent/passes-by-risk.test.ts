@@ -116,6 +116,7 @@ describe('what passes by itself all the same', () => {
     `insert into orders (id, customer_id) values (401, 1)`,
     'delete from orders where id = 401',
     'update big set city = null where id = 5',
+    `update customers set city = d.city from unnest(array[3], array['Ghent']) as d (id, city) where customers.id = d.id`,
     `update customers set name = upper(name) || '!' where email = 'e5'`,
     'select * from customers where id = 5 for update',
     'create table fresh (id int)',

@@ -44,6 +44,7 @@ describe('what a PostgreSQL statement uses: functions | operators | types | fiel
     ['SELECT 1 FROM t ORDER BY a USING OPERATOR(s.<)', ' | s.< |  | '],
     ['SELECT (a).f, (g(1)).h.i, t.c, s.t.c FROM t', 'f g h i |  |  | c'],
     ['SELECT d.f FROM g(1) d', 'f g |  |  | f'],
+    ['UPDATE t SET a = d.f FROM g(1) d (f) WHERE t.b = d.h', 'g h | = |  | b f h'],
     ['SELECT 1 FROM LATERAL ROWS FROM (f(1), g(2)) AS x, t TABLESAMPLE s.m (1)', 'f g s.m |  |  | '],
     ['SELECT * FROM f(1) AS x (a s.t, b int)', 'f |  | pg_catalog.int4 s.t | '],
     [
