@@ -112,6 +112,12 @@ describe('a write that runs what a user made is of unknown risk (HD-21)', () => 
       'update t set part = 2::d where id = 1',
       'd',
     ],
+    [
+      'a type whose name is given as text',
+      'create function f(int) returns boolean language sql as $$ select evil() = 1 $$; create domain d as int check (f(value))',
+      `update t set part = 2 where id = 1 and pg_input_is_valid('2', 'd')`,
+      'pg_input_is_valid()',
+    ],
     ['a default', 'alter table t alter part set default evil()', `insert into t (id) values (30)`, 'public.evil()'],
     [
       'a check',
