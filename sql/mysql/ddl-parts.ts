@@ -8,11 +8,13 @@ export interface MysqlTable {
   readonly end: number;
 }
 
-/** The `[schema.]table` at this position; null when there is no name. */
-export function readTable({ tokens }: MysqlStatement, at: number): MysqlTable | null {
+/** The `[schema.]table` at this position; null when there is no name. The server reads `.table` as a table of its current database. */
+export function readTable({ tokens }: MysqlStatement, start: number): MysqlTable | null {
+  const isBare = tokens[start]?.upper === '.';
+  const at = isBare ? start + 1 : start;
   const first = nameOf(tokens[at]);
   if (first === null) return null;
-  const second = tokens[at + 1]?.upper === '.' ? nameOf(tokens[at + 2]) : null;
+  const second = !isBare && tokens[at + 1]?.upper === '.' ? nameOf(tokens[at + 2]) : null;
   return second === null ? { schema: null, name: first, end: at + 1 } : { schema: first, name: second, end: at + 3 };
 }
 

@@ -64,9 +64,11 @@ function addInsert(facts: StatementFacts, statement: MysqlStatement, table: Mysq
 function targetsOf(statement: MysqlStatement, first: number, main: readonly TableReference[]): TableReference[] {
   const usingAt = find(statement, first, 'USING');
   const listAt = hasWords(statement, first, 'FROM') ? first + 1 : first;
-  const isList = listAt === first || (usingAt !== null && !hasWords(statement, usingAt + 1, '('));
+  const isList = listAt === first || usingAt !== null;
   const sourcesAt = listAt === first ? find(statement, first, 'FROM') : usingAt;
-  const sources = new Map(main.filter(({ at }) => isList && at > (sourcesAt ?? at)).map((each) => [each.alias, each]));
+  const sources = new Map(
+    main.filter(({ at, inQuery }) => isList && !inQuery && at > (sourcesAt ?? at)).map((each) => [each.alias, each]),
+  );
   // With lower_case_table_names the server takes an alias in any case.
   const folded = new Map([...sources].map(([alias, each]) => [alias?.toLowerCase(), each]));
   const targets: TableReference[] = [];

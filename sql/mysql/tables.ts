@@ -1,6 +1,6 @@
 import type { TableName } from '../../domain/statement.js';
 import { readTable } from './ddl-parts.js';
-import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
+import { hasWords, type MysqlStatement, nameOf, skipPair, upperAt } from './statement.js';
 import { readWith } from './with.js';
 
 /** A table in FROM, JOIN, UPDATE or a list of them. */
@@ -17,6 +17,8 @@ interface Frame {
   expects: boolean;
   /** A comma introduces another table. */
   listing: boolean;
+  /** A table was joined to the list, so that USING may name columns. */
+  joined: boolean;
   /** The parentheses of EXTRACT, SUBSTRING or TRIM, whose FROM names no table. */
   isCall: boolean;
   /** The parentheses hold a query. */
@@ -40,7 +42,7 @@ export function findTables(statement: MysqlStatement): readonly TableReference[]
       const name = closings.get(at);
       if (name !== undefined) frames.at(-1)?.hidden.add(name);
     } else if (token.upper === 'WITH' && !token.dotted) hideNames(statement, at, frame, closings);
-    else if (frame.expects && queries.has(token.upper)) turn(statement, at, frame);
+    else if (frame.expects && beginsQuery(statement, at)) turn(statement, at, frame);
     else if (frame.expects && !isSkipped(statement, at) && !opens(statement, at, frame)) {
       frame.expects = false;
       at = addTable(statement, at, frames, found);
@@ -52,6 +54,7 @@ export function findTables(statement: MysqlStatement): readonly TableReference[]
 const newFrame = (expects: boolean, isCall: boolean): Frame => ({
   expects,
   listing: expects,
+  joined: false,
   isCall,
   isQuery: false,
   hidden: new Set(),
@@ -60,12 +63,14 @@ const newFrame = (expects: boolean, isCall: boolean): Frame => ({
 /** Handles a word that begins or ends a list of tables. */
 function turn(statement: MysqlStatement, at: number, frame: Frame): void {
   const word = upperAt(statement, at);
-  frame.isQuery ||= queries.has(word);
+  frame.isQuery ||= beginsQuery(statement, at);
   if (word === ',') frame.expects = frame.listing;
   else if (opens(statement, at, frame)) {
     frame.expects = true;
     frame.listing ||= word === 'FROM' || word === 'UPDATE';
-  } else if (word === 'USING') frame.expects = frame.listing && statement.depths[at] === 0 && !hasWords(statement, at + 1, '(');
+    frame.joined ||= word === 'JOIN' || word === 'STRAIGHT_JOIN';
+  } else if (word === 'USING')
+    frame.expects = frame.listing && statement.depths[at] === 0 && !(frame.joined && hasWords(statement, at + 1, '('));
   else if (closes(statement, at)) Object.assign(frame, { expects: false, listing: false });
 }
 
@@ -76,8 +81,15 @@ function closes(statement: MysqlStatement, at: number): boolean {
   if (word === 'EXCEPT' || word === 'INTERSECT') return behindSetOperator.has(upperAt(statement, at + 1));
   // MySQL has no RETURNING clause; MariaDB has it where a single table is written.
   if (word === 'RETURNING') return statement.depths[at] === 0 && !behindAlias.has(upperAt(statement, at + 1));
-  return closers.has(word);
+  // `USE INDEX FOR ORDER BY (i)`
+  if (word === 'ORDER' || word === 'GROUP') return upperAt(statement, at - 1) !== 'FOR';
+  if (word === 'DUPLICATE') return hasWords(statement, at - 1, 'ON', 'DUPLICATE', 'KEY');
+  return closers.has(word) || beginsQuery(statement, at);
 }
+
+/** MySQL takes the function VALUES(column) in any condition. */
+const beginsQuery = (statement: MysqlStatement, at: number): boolean =>
+  upperAt(statement, at) === 'SELECT' || (upperAt(statement, at) === 'VALUES' && beforeQuery.has(upperAt(statement, at - 1)));
 
 /** LATERAL precedes a query; without one it is a name. */
 const isSkipped = (statement: MysqlStatement, at: number): boolean =>
@@ -87,7 +99,7 @@ const isSkipped = (statement: MysqlStatement, at: number): boolean =>
 function opens(statement: MysqlStatement, at: number, frame: Frame): boolean {
   const word = upperAt(statement, at);
   if (statement.tokens[at]?.dotted === true || elsewhere[word]?.has(upperAt(statement, at - 1)) === true) return false;
-  return (word === 'FROM' && !frame.isCall) || openers.has(word);
+  return (word === 'FROM' && (!frame.isCall || frame.isQuery)) || openers.has(word);
 }
 
 /** Adds the table at this position and returns the index of its last token. */
@@ -97,7 +109,8 @@ function addTable(statement: MysqlStatement, at: number, frames: readonly Frame[
   const isFunction = hasWords(statement, table.end, '(') && upperAt(statement, at) === 'JSON_TABLE';
   const isHidden = table.schema === null && frames.some(({ hidden }) => hidden.has(table.name));
   const isDual = upperAt(statement, at) === 'DUAL';
-  const aliasAt = hasWords(statement, table.end, 'AS') ? table.end + 1 : table.end;
+  const behind = hasWords(statement, table.end, 'PARTITION', '(') ? skipPair(statement, table.end + 1) : table.end;
+  const aliasAt = hasWords(statement, behind, 'AS') ? behind + 1 : behind;
   const isAlias = !behindTable.has(upperAt(statement, aliasAt)) && !closes(statement, aliasAt);
   const alias = isAlias ? nameOf(statement.tokens[aliasAt]) : null;
   const inQuery = frames.slice(1).some(({ isQuery }) => isQuery);
@@ -115,7 +128,6 @@ function hideNames(statement: MysqlStatement, at: number, frame: Frame, closings
   }
 }
 
-const queries = new Set(['SELECT', 'VALUES']);
 const callsWithFrom = new Set(['EXTRACT', 'SUBSTRING', 'SUBSTR', 'MID', 'TRIM']);
 const openers = new Set(['JOIN', 'STRAIGHT_JOIN', 'REFERENCES', 'UPDATE', 'TABLE']);
 const elsewhere: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -124,11 +136,12 @@ const elsewhere: Readonly<Record<string, ReadonlySet<string>>> = {
   TABLE: new Set(['CREATE', 'TEMPORARY', 'ALTER', 'DROP', 'RENAME', 'OPTIMIZE', 'ANALYZE', 'TRUNCATE']),
 };
 /** All servers reserve them. */
-const closers = new Set('WHERE SET GROUP HAVING ORDER LIMIT UNION SELECT VALUES'.split(' '));
+const closers = new Set(['WHERE', 'SET', 'HAVING', 'LIMIT', 'UNION']);
+const beforeQuery = new Set(['(', 'UNION', 'EXCEPT', 'INTERSECT', 'ALL', 'DISTINCT']);
 const skipped = new Set(['LOW_PRIORITY', 'IGNORE']);
 /** Words that may follow a table and are not aliases. */
 const behindTable = new Set(
   'AS FOR LOCK ON USING USE FORCE IGNORE JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN PARTITION FROM'.split(' '),
 );
-const behindAlias = new Set([...behindTable, ...closers, ',', '']);
+const behindAlias = new Set([...behindTable, ...closers, 'GROUP', 'ORDER', 'SELECT', 'VALUES', ',', '']);
 const behindSetOperator = new Set(['SELECT', 'VALUES', 'TABLE', 'WITH', 'ALL', 'DISTINCT', '(']);

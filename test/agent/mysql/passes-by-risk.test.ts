@@ -123,6 +123,9 @@ describe.skipIf(server === null)('what passes by risk on MariaDB, behind a runni
 
   it.each([
     ['update watched set id = 2 where id = 1', 'medium', 'triggers'],
+    ['update .watched set id = 2 where id = 1', 'medium', 'triggers'],
+    ['update customers use index for order by (primary), watched w set w.id = 2 where w.id = 1', 'medium', 'triggers'],
+    ['delete from orders using (customers as orders) where orders.id = 7', 'medium', 'cascade_delete'],
     ['update names set name = 1 where id = 1', 'unknown', 'table_unresolved'],
     [`update big set city = 'x' where part = 5`, 'medium', 'large_table'],
     ['delete from customers where id = 7', 'medium', 'cascade_delete'],

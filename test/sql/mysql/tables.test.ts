@@ -21,8 +21,23 @@ async function factsOf(text: string) {
 const namesOf = (tables: readonly { name: string }[] = []) => tables.map(({ name }) => name);
 const isAudited = (tables: readonly { name: string }[] = []) => namesOf(tables).includes('audited');
 
+/** `audited` is written, where the text names it in a way that people rarely use. */
+const oddlyWritten = [
+  'update .audited set x = 1 where id = 5',
+  'update small, .audited a set a.x = 1 where a.id = 5',
+  'update small use index for order by (primary), audited a set a.x = 1 where a.id = 5',
+  'delete from .audited where id = 5',
+  'delete from small using (audited as small) where small.id = 5',
+  'delete from small, audited using (small, audited) where audited.id = 5',
+  'delete small from audited partition (p0) as small, small as s where small.id = 5',
+  'delete audited from audited join (select 1 as x from small as audited) d where audited.id = 5',
+];
+
 describe('HD-21: no alias and no column hides the tables behind it', () => {
   it.each([
+    ...oddlyWritten,
+    // MySQL only: VALUES(column) in any condition.
+    'update small join wide on values(wide.x) is null, audited a set a.x = 1 where a.id = 5',
     'update small value, audited a set a.x = 1 where a.id = 5',
     'update small join wide on value = 1, audited a set a.x = 1 where a.id = 5',
     'update small join wide on window > 1, audited a set a.x = 1 where a.id = 5',
@@ -51,6 +66,9 @@ describe('HD-21: no alias and no column hides the tables behind it', () => {
     'update small set x = (with quick as (select 1 as x) select max(a.x) from quick, audited a) where id = 1',
     'update small set x = (select max(a.x) from lateral (select 1 as x) l, audited a) where id = 1',
     'update small set x = (select 1 except select x from audited) where id = 1',
+    'update small set x = (select max(a.x) from small s use index for group by (primary), audited a) where id = 1',
+    'insert into shop.mid (select x from audited)',
+    'insert into small select x, x from .audited on duplicate key update x = 1',
   ])('nor in a query: %s', async (text) => {
     expect(isAudited((await factsOf(text))[0]?.named)).toBe(true);
   });
@@ -59,6 +77,8 @@ describe('HD-21: no alias and no column hides the tables behind it', () => {
     'delete from small where id = 1 returning x, id',
     'delete from small returning x, id',
     'insert into small select x, y from wide returning x, y',
+    'insert into small select x, y from wide on duplicate key update x = values(x), y = 1',
+    'delete from small using small join wide using (id), (wide w) where small.id = 1',
     'update small set x = (select sum(x) over w from wide window w as (order by y), w2 as (order by x) limit 1) where id = 1',
     'update small set x = (select x from wide intersect select y from wide) where id = 1',
   ])('but no word of a clause is taken for a table: %s', async (text) => {
@@ -72,12 +92,17 @@ describe.skipIf(server === null)('HD-21: whatever word the real server takes for
   beforeAll(async () => {
     database = await server!.createDatabase();
     await withMysql(database.adminUrl, async (connection) => {
-      for (const table of ['small', 'audited']) await connection.query(`create table ${table} (id int primary key, x int)`);
+      for (const table of ['small', 'audited'])
+        await connection.query(`create table ${table} (id int primary key, x int) partition by hash (id) partitions 2`);
       await connection.query(`revoke all on ${database.name}.* from '${database.name}_w'@'%'`);
       await connection.query(`grant select, update, delete on ${database.name}.small to '${database.name}_w'@'%'`);
     });
   });
   afterAll(() => database.drop());
+
+  it.each(oddlyWritten)('%s', async (text) => {
+    expect(await withMysql(database.url, (connection) => names(connection, text))).toBe(true);
+  });
 
   it.each([
     (word: string) => `update small ${word}, audited a set a.x = 1 where a.id = 5`,
