@@ -1,6 +1,7 @@
 import type { Actor } from '../domain/audit/draft.js';
 import { GatewayError, invalidToken, suspended, unlinked } from '../domain/errors.js';
 import type { Database, Transaction } from './client.js';
+import { sharedLock } from './subject-lock.js';
 import { keepUnrevoked } from './tokens.js';
 import { isLinked, lockActive } from './users.js';
 
@@ -9,7 +10,8 @@ export type Standing = Pick<Actor, 'id' | 'type' | 'tokenId' | 'slackUserId'>;
 
 /** Throws if the user is no longer active, the token has been revoked or the link has ended (IM-I4, IM-72, SL-13). Keeps all so until the transaction ends. */
 export async function keepStanding(tx: Transaction, { id, type, tokenId, slackUserId }: Standing): Promise<void> {
-  const [isActive, isUnrevoked, isStillLinked] = await Promise.all([
+  const [, isActive, isUnrevoked, isStillLinked] = await Promise.all([
+    type === 'agent' ? tx.query(sharedLock('agent', '$1::text'), [id]) : null,
     type === 'user' ? lockActive(tx, { id }) : true,
     tokenId === null ? true : keepUnrevoked(tx, tokenId),
     slackUserId === undefined ? true : isLinked(tx, id, slackUserId),

@@ -4,6 +4,7 @@ import type { Queryable, Transaction } from './client.js';
 import { granted, memberships } from './grants.js';
 import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
+import { lockSubject, sharedLock } from './subject-lock.js';
 
 export interface UserRow {
   id: string;
@@ -56,9 +57,9 @@ export async function findSlackUser(
  * ends (IM-65). First in the lock order.
  */
 export async function lockActive(tx: Transaction, who: { id: string } | { ownerOf: string }): Promise<boolean> {
-  const [id, value] = 'id' in who ? ['$1', who.id] : ['(select requester from requests where id = $1)', who.ownerOf];
+  const [id, value] = 'id' in who ? ['$1::text', who.id] : ['(select requester from requests where id = $1)', who.ownerOf];
   const text = `select status = 'active' as active from users where id = ${id} for key share`;
-  const [row] = await tx.query<{ active: boolean }>(text, [value]);
+  const [, [row]] = await Promise.all([tx.query(sharedLock('user', id), [value]), tx.query<{ active: boolean }>(text, [value])]);
   return row?.active ?? false;
 }
 
@@ -90,6 +91,7 @@ export function activeUsers(p: Parameters, ids: readonly string[]): { part: stri
 /** Locks the user's row. The acting user's is kept first if its id is lower, so two users who act on each other do not deadlock. */
 export async function lockUser(tx: Transaction, id: string, actingId: string): Promise<UserRow | undefined> {
   if (actingId < id) await lockActive(tx, { id: actingId });
+  await lockSubject(tx, 'user', id);
   await tx.query('select id from users where id = $1 for update', [id]);
   return findUser(tx, id);
 }

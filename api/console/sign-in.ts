@@ -1,5 +1,6 @@
 import { sha256Hex } from '../../crypto/hash.js';
 import { insertAuditEvents } from '../../db/audit.js';
+import { lockSubject } from '../../db/subject-lock.js';
 import { findSession, revokeToken } from '../../db/tokens.js';
 import { forbidden, refusal } from '../../domain/errors.js';
 import { prefixOf } from '../../domain/token-rules.js';
@@ -45,7 +46,9 @@ export async function signOut(call: Call<undefined, undefined, undefined>, servi
   const prefix = prefixOf(cookie.text);
   await services.database.transaction(async (tx) => {
     const session = prefix === null ? undefined : await findSession(tx, prefix, sha256Hex(cookie.text));
-    if (session === undefined || (await revokeToken(tx, session.id)) === undefined) return;
+    if (session === undefined) return;
+    await lockSubject(tx, 'user', session.subjectId);
+    if ((await revokeToken(tx, session.id)) === undefined) return;
     const actor = { id: session.subjectId, type: 'user', tokenId: session.id, ...address } as const;
     await insertAuditEvents(tx, [tokenRevoked(actor, session, 'signed_out')]);
   });

@@ -1,8 +1,9 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { keepStanding } from '../../db/standing.js';
+import { lockSubject } from '../../db/subject-lock.js';
 import { findToken, revokeToken, type TokenRow } from '../../db/tokens.js';
-import { findUser } from '../../db/users.js';
+import { findUser, lockUser } from '../../db/users.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { applyCeiling, can, resolveRoles } from '../../domain/permissions.js';
@@ -19,7 +20,9 @@ type TokenCall = Call<{ id: string }, undefined, undefined>;
 export async function revoke(call: TokenCall, { database }: Services) {
   const token = await readableToken(call, database, can(call.caller, 'token.revoke', 'somewhere'));
   const revokedAt = await database.transaction(async (tx) => {
-    // Two calls that revoke their own token would share its lock first, and then each wait for the other.
+    if (token.subjectType === 'user') await lockUser(tx, token.subjectId, call.actor.id);
+    else await lockSubject(tx, 'agent', token.subjectId);
+    // A call that revokes its own token may find it revoked by another one that did.
     if (token.id !== call.actor.tokenId) await keepStanding(tx, call.actor);
     const at = await revokeToken(tx, token.id);
     if (at !== undefined) await insertAuditEvents(tx, [tokenRevoked(call.actor, token, 'revoked')]);
