@@ -65,11 +65,8 @@ function delivered(context: Context, { envelope, id }: Followed, options: Delive
     migrationText(view.data, options, style, format) ?? renderResult(view, format, style);
   if (options.output !== undefined) {
     const path = resolve(context.terminal.directory, options.output);
-    writeOutput(
-      context.what,
-      path,
-      options.resultFormat === undefined ? envelope : render(options.resultFormat, createStyle(false)),
-    );
+    const text = options.resultFormat === undefined ? envelope : render(options.resultFormat, createStyle(false));
+    writeOutput(context.what, path, text, { id, envelope });
     return {
       data: envelope,
       requestId: id,
@@ -106,11 +103,20 @@ function withSteps(context: Context, error: CommandFailure, options: DeliveryOpt
   return shown;
 }
 
-function writeOutput(what: string, path: string, text: string): void {
+/** The statement cannot be run again for its rows, so a failure names the request, and has them in `json`. */
+function writeOutput(what: string, path: string, text: string, ran: { id: string; envelope: string }): void {
   try {
     writeWhole(path, text, { replaces: true });
   } catch (error) {
-    throw failure('internal_error', `${what}: the statement ran, but ${path} could not be written (${fileFault(error)})`);
+    const problem = failure(
+      'internal_error',
+      `${what}: the statement ran, but ${path} could not be written (${fileFault(error)})`,
+      {
+        hint: `svc request result ${ran.id}`,
+        data: ran.envelope,
+      },
+    );
+    throw Object.assign(problem, { requestId: ran.id });
   }
 }
 

@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   closeSync,
+  existsSync,
   lstatSync,
   mkdtempSync,
   openSync,
@@ -376,6 +377,17 @@ describe('execute', () => {
     expect(await run('--output', '.')).toMatchObject({ code: 2, stderr: expect.stringContaining('is a directory') });
     expect(api.calls).toHaveLength(sent);
   });
+
+  it.skipIf(!existsSync('/dev/full'))(
+    'names the request, and has its rows, where --output could not be written (CL-12)',
+    async () => {
+      runsAtOnce(api, twoRows);
+      const { code, stdout, stderr } = await svc('execute', 'SELECT 1', '--output', '/dev/full', '--json');
+      const line = JSON.parse(stdout);
+      expect([code, line.ok, line.request_id, line.data]).toEqual([1, false, requestId, JSON.parse(twoRows)]);
+      expect(stderr).toContain(`the disk is full)\nhint: svc request result ${requestId}\n`);
+    },
+  );
 
   describe('--output of what is no file to replace (CL-17)', () => {
     const write = (directory: string, output: string) =>
