@@ -56,6 +56,8 @@ function requestTable(context: Context, requests: readonly JsonText[]): string {
     maxCell: Math.max(60, style.columns),
     whole: new Set([0]),
     yielding: new Set([6]),
+    // The status says nearly as much, and the order of the list tells the age.
+    spare: [5, 4, 2],
     style,
     paintCell: statusPainter(style, rows, 1),
   });

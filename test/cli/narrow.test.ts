@@ -39,6 +39,10 @@ const workflow = {
   },
   ...{ operations: ['execute_dml'], steps: [{ approvers: [{ selector: 'group:dba-team', min: 1 }] }] },
 };
+const pending = {
+  ...{ id: requestId, status: 'pending', requester: 'alice', database: 'shop', environment: 'production', created_at: at },
+  ...{ next_approvers: ['group:dba-team'], detail: "update orders set status = 'shipped' where id = 101" },
+};
 
 /** What each list is there for stays whole on the usual terminal. */
 it.each([
@@ -46,6 +50,12 @@ it.each([
   [['request', 'results'], 'GET /api/results', { results: [result, result] }, [requestId.slice(0, 8), 'shop/production']],
   [['request', 'executions', requestId], paths.executions, { executions: [execution] }, ['completed', 'agent-1']],
   [['webhook', 'deliveries'], 'GET /api/webhook-deliveries', { deliveries: [delivery], total: 1 }, [delivery.id, 'delivered']],
+  [
+    ['request', 'list'],
+    'GET /api/requests',
+    { requests: [pending], total: 1 },
+    ['pending', 'shop/production', 'update orders set'],
+  ],
   [['policy', 'list', '--kind', 'workflow'], 'GET /api/workflows', { workflows: [workflow] }, ['execute_dml', 'group:dba-team']],
 ])('svc %j fits into 80 columns, and leaves out what matters least (CL-14)', async (argv, route, body, kept) => {
   api.on(route, { body });
@@ -56,4 +66,11 @@ it.each([
   for (const text of kept) expect(lines[2]).toContain(text);
   expect(stderr).toContain('no room for ');
   expect((await run(300)).stderr).not.toContain('no room for ');
+});
+
+it('svc request list wraps no line on a terminal of 60 columns (CL-14)', async () => {
+  api.on('GET /api/requests', { body: { requests: [pending], total: 1 } });
+  const { stdout } = await runSvc(['request', 'list'], { environment: login(api.url), terminal: true, columns: 60 });
+  const widths = stdout.split('\n').map((line) => line.replaceAll(/\u001b\[\d+m/g, '').length);
+  expect(Math.max(...widths)).toBeLessThanOrEqual(60);
 });
