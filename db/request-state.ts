@@ -44,7 +44,7 @@ const parts = `coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'step',
     'comment', d.comment, 'at', ${ms('d.decided_at')}, 'tokenId', d.token_id, 'mac', d.mac) order by d.decided_at, d.step) from decisions d where d.request_id = r.id), '[]') as decisions,
   coalesce((select jsonb_agg(jsonb_build_object('id', e.id, 'fence', e.fence, 'agentId', e.agent_id, 'claimId', e.claim_id, 'mutating', e.mutating,
     'marker', e.marker, 'markerForm', e.marker_form, 'status', e.status, 'lost', e.lost, 'unresolved', e.unresolved, 'claimedAt', ${ms('e.created_at')}, 'leaseExpiresAt', ${ms('e.lease_expires_at')},
-    'leaseMs', e.lease_secs * 1000, 'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;
+    'leaseMs', e.lease_secs::bigint * 1000, 'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;
 
 const columns = (further: string, detail = 'r.detail') =>
   `${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${requestColumns(detail)}, ${parts}${further}`;

@@ -31,6 +31,11 @@ database = "line"
 environment = "line-3"
 migration_statement_timeout_secs = 0
 statement_timeout_secs = 200
+
+[[execution_policies]]
+database = "line"
+environment = "line-59"
+migration_lease_duration_secs = 2147483647
 `;
 
 let made = 0;

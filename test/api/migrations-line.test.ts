@@ -298,6 +298,7 @@ describe('the terms of a claimed migration (AG-37)', () => {
     ['migration_lease_duration_secs', 'line-0', 'migrate_up', 0, 5],
     ['migration_statement_timeout_secs', 'line-1', 'migrate_up', 100, 130],
     ['the lease before the timeout', 'line-2', 'migrate_up', 100, 700],
+    ['the longest lease that the file may name', 'line-59', 'migrate_up', 0, 2_147_483_647],
     ['0 as no limit, whatever other statements have', 'line-3', 'migrate_up', 0, 600],
     ['the defaults', 'line-4', 'migrate_up', 0, 600],
     ['those of a query for a status', 'line-3', 'migrate_status', 200, 230],
@@ -309,7 +310,7 @@ describe('the terms of a claimed migration (AG-37)', () => {
     expect(body.marker).toBe(operation === 'migrate_status' ? 'none' : 'required');
     const left = Date.parse(body.lease_expires_at) - Date.parse(body.server_time);
     expect(left).toBe(leaseSecs * 1000);
-    await agent.submit(body.execution_id, done);
+    expect((await agent.submit(body.execution_id, done)).status).toBe(200);
   });
 });
 
