@@ -104,8 +104,7 @@ export function decideAutoApproval(
   if (emergency) return { outcome: 'auto_approved', reason: 'break_glass', threshold: null };
   if (rule === null) return { outcome: 'needs_approval', reason: 'no_auto_approve_rule', threshold: null };
   if (requireApproval) return { outcome: 'needs_approval', reason: 'approval_requested', threshold: rule.risk };
-  if (rule.channels !== undefined && rule.channels.length > 0 && !rule.channels.includes(channel))
-    return { outcome: 'needs_approval', reason: 'channel_not_allowed', threshold: rule.risk };
+  if (!isFor(rule, channel)) return { outcome: 'needs_approval', reason: 'channel_not_allowed', threshold: rule.risk };
   if (rule.mode === 'always') return { outcome: 'auto_approved', reason: 'explicit_always', threshold: null };
   const threshold = rule.risk;
   const rank = RISK_RANK[risk];
@@ -115,8 +114,21 @@ export function decideAutoApproval(
   return { outcome: 'auto_approved', reason: 'risk_below_threshold', threshold };
 }
 
+const isFor = ({ channels = [] }: { channels?: AutoApproveRule['channels'] | undefined }, channel: Channel): boolean =>
+  channels.length === 0 || channels.includes(channel);
+
+/** Why a creation is refused that its workflow policy would neither let pass nor show to anybody; null when it takes it. */
+export const noWayThrough = (
+  { reason }: Pick<AutoApproval, 'reason'>,
+  { steps }: Pick<WorkflowPolicy, 'steps'>,
+): string | null =>
+  reason === 'channel_not_allowed' && steps.length === 0
+    ? 'the workflow lets nothing pass that comes this way, and has no approval steps'
+    : null;
+
 export type DecisionPreview =
   | { decision: 'deny'; reason: 'no_matching_workflow' }
+  | { decision: 'deny' | 'needs_approval'; reason: 'channel_not_allowed' }
   | { decision: 'auto_approved'; reason: 'explicit_always' }
   | { decision: 'may_auto_approve'; reason: 'risk_unknown_until_analyzed' }
   | { decision: 'needs_approval'; reason: 'no_auto_approve' }
@@ -125,10 +137,17 @@ export type DecisionPreview =
 /**
  * The decision as far as it is known without the text (preflight.md 2). An emergency needs no workflow policy (BG-1), so a repair is never denied.
  */
-export function previewDecision(workflow: Pick<WorkflowPolicy, 'autoApprove'> | null, operation: Operation): DecisionPreview {
+export function previewDecision(
+  workflow: Pick<WorkflowPolicy, 'autoApprove' | 'steps'> | null,
+  operation: Operation,
+  channel: Channel = 'api',
+): DecisionPreview {
   if (operation === 'migrate_repair') return { decision: 'break_glass_only', reason: 'emergency_required' };
   if (workflow === null) return { decision: 'deny', reason: 'no_matching_workflow' };
-  const mode = workflow.autoApprove?.mode;
+  const { autoApprove, steps } = workflow;
+  if (autoApprove !== null && !isFor(autoApprove, channel))
+    return { decision: steps.length === 0 ? 'deny' : 'needs_approval', reason: 'channel_not_allowed' };
+  const mode = autoApprove?.mode;
   if (mode === 'always') return { decision: 'auto_approved', reason: 'explicit_always' };
   if (mode === 'risk_based' && operation.startsWith('execute_'))
     return { decision: 'may_auto_approve', reason: 'risk_unknown_until_analyzed' };

@@ -3,7 +3,7 @@ import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { Pair } from '../../domain/caller.js';
 import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
-import type { ExecutionPolicy, WorkflowPolicy } from '../../domain/policies.js';
+import type { Channel, ExecutionPolicy, WorkflowPolicy } from '../../domain/policies.js';
 import { OPERATIONS, type Operation } from '../../domain/policies.js';
 import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, previewDecision } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
@@ -18,7 +18,7 @@ type ResolutionCall = Call<undefined, Pair & { operation?: string | undefined },
 
 /** `GET /api/policy-resolution`: what a creation would use now (PO-1 to PO-4), found by the same matching. */
 export function resolvePolicies(call: ResolutionCall, services: Pick<Services, 'config'>): z.input<typeof resolution> {
-  const { caller, generation, query } = call;
+  const { caller, actor, generation, query } = call;
   const { database, environment } = query;
   if (!can(caller, 'request.view', query)) throw lacking(['request.view'], query);
   const { operation } = parsePart('query', operationQuery, { operation: query.operation });
@@ -28,16 +28,18 @@ export function resolvePolicies(call: ResolutionCall, services: Pick<Services, '
   return {
     ...pair,
     registered: true,
-    ...(operation === undefined ? allOperations(generation, pair) : oneOperation(generation, pair, operation)),
+    ...(operation === undefined
+      ? allOperations(generation, pair, actor.channel)
+      : oneOperation(generation, pair, operation, actor.channel)),
     sql_review_policy: shownReview(generation, pair),
     result_policy: shownResult(services, generation, pair),
   };
 }
 
 /** PO-2. */
-function oneOperation(generation: Generation, pair: Pair, operation: Operation) {
+function oneOperation(generation: Generation, pair: Pair, operation: Operation, channel: Channel | undefined) {
   const workflow = matchWorkflow(generation.shared.workflows, { ...pair, operation });
-  const { decision, reason } = previewDecision(workflow, operation);
+  const { decision, reason } = previewDecision(workflow, operation, channel);
   return {
     operation,
     workflow: workflow === null ? null : shownWorkflow(workflow),
@@ -49,12 +51,12 @@ function oneOperation(generation: Generation, pair: Pair, operation: Operation) 
 }
 
 /** PO-3: shows the execution policy's timeout, because a workflow policy may set its own per operation. */
-function allOperations(generation: Generation, pair: Pair) {
+function allOperations(generation: Generation, pair: Pair, channel: Channel | undefined) {
   return {
     execution_policy: shownExecution(generation, pair, null),
     resolutions: OPERATIONS.map((operation) => {
       const workflow = matchWorkflow(generation.shared.workflows, { ...pair, operation });
-      const { decision, reason } = previewDecision(workflow, operation);
+      const { decision, reason } = previewDecision(workflow, operation, channel);
       return {
         operation,
         workflow_id: workflow?.id ?? null,

@@ -57,6 +57,7 @@ const preview = {
     .enum([
       'db_not_registered',
       'no_matching_workflow',
+      'channel_not_allowed',
       'explicit_always',
       'risk_unknown_until_analyzed',
       'no_auto_approve',

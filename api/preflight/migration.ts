@@ -1,6 +1,6 @@
 import { blockedAnswer, preflightAnswer } from '../../domain/preflight.js';
 import type { Dialect } from '../../domain/statement.js';
-import { decideAutoApproval, matchWorkflow } from '../../domain/workflow-policy.js';
+import { decideAutoApproval, matchWorkflow, noWayThrough } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import { appliedOf } from '../requests/applied.js';
 import { classifyBundle, mayMigrate } from '../requests/migration-assessment.js';
@@ -25,6 +25,14 @@ export async function migrationPreflight(
   const workflow = matchWorkflow(generation.shared.workflows, { ...body, operation });
   if (workflow === null) return null;
   const { review, statements, versions } = classified;
+  const approval = decideAutoApproval(workflow.autoApprove, 'unavailable', {
+    emergency: false,
+    requireApproval: false,
+    bounded: false,
+    channel: actor.channel,
+  });
+  const refused = noWayThrough(approval, workflow);
+  if (refused !== null) return blockedAnswer('rejected', refused, null);
   const emergency = { emergency: true, allowDdl: review.blocked };
   const migrations = await appliedOf(services, caller, body, versions);
   const answer = preflightAnswer({
@@ -32,12 +40,7 @@ export async function migrationPreflight(
     workflow,
     review,
     risk: { level: 'unavailable', factors: [] },
-    approval: decideAutoApproval(workflow.autoApprove, 'unavailable', {
-      emergency: false,
-      requireApproval: false,
-      bounded: false,
-      channel: actor.channel,
-    }),
+    approval,
     canSubmit: mayMigrate(caller, body, operation, { emergency: false, allowDdl: false }),
     breakGlassAllowed: mayMigrate(caller, body, operation, emergency) && (!review.blocked || review.bypassable),
   });

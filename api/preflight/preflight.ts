@@ -4,13 +4,14 @@ import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import type { Operation } from '../../domain/policies.js';
 import { blockedAnswer, type PreflightAnswer, preflightAnswer } from '../../domain/preflight.js';
-import { decideAutoApproval } from '../../domain/workflow-policy.js';
+import { decideAutoApproval, noWayThrough } from '../../domain/workflow-policy.js';
 import { objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import { unknownFieldWarnings, warned } from '../http/unknown-fields.js';
 import { approverWarnings } from '../requests/approver-warnings.js';
 import { type Accepted, type Assessment, assessAccepted, classifyText, maySubmit } from '../requests/assessment.js';
+import { tooLongDetail } from '../requests/creation-body.js';
 import { notRegistered } from '../requests/not-registered.js';
 import { pairDialect, registered } from '../requests/pair.js';
 import { parserWords } from '../requests/parser-words.js';
@@ -33,6 +34,8 @@ export async function preflight(call: PreflightCall, services: Services): Promis
     const found = await migrationPreflight(call, services, body.operation, dialect);
     return answer(call, services, found ?? blockedAnswer('rejected', noWorkflow, null), skipped);
   }
+  const tooLong = tooLongDetail('execute_select', body.sql);
+  if (tooLong !== null) return answer(call, services, blockedAnswer('rejected', tooLong, null), skipped);
   const { verdict, known } = await classifyText(services, generation, { ...body, dialect }, call);
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
@@ -43,7 +46,10 @@ export async function preflight(call: PreflightCall, services: Services): Promis
     throw invalid(`the text is ${verdict.operation}`, 'body.operation');
   const assessed = assessAccepted(generation, { ...body, dialect }, verdict, known);
   if (assessed.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
-  const found = preflightAnswer(factsOf(call, verdict, { ...assessed, matched: assessed.matched }));
+  const facts = factsOf(call, verdict, { ...assessed, matched: assessed.matched });
+  const refused = noWayThrough(facts.approval, facts.workflow);
+  if (refused !== null) return answer(call, services, blockedAnswer('rejected', refused, null), skipped);
+  const found = preflightAnswer(facts);
   const impact = await findImpact(call, services, { verdict, dialect }, assessed.matched);
   return limitDatabaseWork(afterWaitMs, () => answer(call, services, found, impact));
 }

@@ -41,7 +41,7 @@ const classification = named('Classification', 'What the text is.', {
 const finding = named('ReviewFinding', 'What a rule of the SQL review found.', {
   code: oneOf(
     findingCodes,
-    'The rule. `parse_failure`: it does not parse; `rejected`: it is refused, or no workflow policy takes it.',
+    'The rule. `parse_failure`: it does not parse; `rejected`: it is refused or too long, or no workflow policy takes it.',
   ),
   action: z.enum(['block', 'warn']).meta({ description: 'What the policy does about it.' }),
   message: text('What was found, in words.'),

@@ -16,6 +16,7 @@ import { currentSelectors } from '../../domain/request/approval.js';
 import { conflict } from '../../domain/request/guards.js';
 import type { CreationInput, NewRequest } from '../../domain/request/new-request.js';
 import type { StoredRequest } from '../../domain/request/types.js';
+import { noWayThrough } from '../../domain/workflow-policy.js';
 import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation, Services } from '../context.js';
 import type { Ahead } from '../http/ahead.js';
@@ -157,8 +158,8 @@ function checkPolicy(input: CreationInput, { policy, approval }: Pick<NewRequest
   if (policy === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (policy?.requireReason && input.reason === null)
     throw invalid('a reason is required by the workflow', 'body.reason', 'reason_required');
-  if (approval.reason === 'channel_not_allowed' && policy?.steps.length === 0)
-    throw invalid('the workflow lets nothing pass that comes this way, and has no approval steps');
+  const refused = policy && noWayThrough(approval, policy);
+  if (refused !== null) throw invalid(refused);
   if (input.requireApproval && policy?.steps.length === 0)
     throw invalid('the workflow has no approval steps', 'body.require_approval');
 }

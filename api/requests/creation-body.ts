@@ -3,6 +3,7 @@ import { sha256Hex } from '../../crypto/hash.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { invalid } from '../../domain/errors.js';
 import { maxBundleBytes } from '../../domain/migration/bundle.js';
+import type { Operation } from '../../domain/policies.js';
 import type { CreationInput } from '../../domain/request/new-request.js';
 import { MAX_SELECTOR_BYTES, MAX_SHARE_WITH, normaliseShareWith } from '../../domain/selectors.js';
 import { memberText } from '../../lib/json/member.js';
@@ -64,8 +65,8 @@ export type CreationBody = z.output<typeof creationBody>;
 /** Applies defaults and aliases, checks sizes and selectors (RQ-12). Reads `metadata` from the raw body, so no digit is lost. */
 export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput {
   const asked = body.operation;
-  const limit = asked === 'migrate_up' || asked === 'migrate_down' ? maxBundleBytes : detailBytes;
-  if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
+  const tooLong = tooLongDetail(asked, body.detail);
+  if (tooLong !== null) throw invalid(tooLong, 'body.detail');
   const metadata = body.metadata == null ? '{}' : (memberText(bodyBytes, 'metadata') ?? '{}');
   if (bytes(metadata) > metadataBytes) throw invalid('metadata must be at most 64 KiB as JSON text', 'body.metadata');
   return {
@@ -83,6 +84,12 @@ export function creationInput(body: CreationBody, bodyBytes: Uint8Array): Creati
     shareWith: body.share_with,
     shareSelectors: normaliseShareWith(body.share_with),
   };
+}
+
+/** Why a detail is refused for its length; null when it is not. */
+export function tooLongDetail(operation: Operation, detail: string): string | null {
+  const limit = operation === 'migrate_up' || operation === 'migrate_down' ? maxBundleBytes : detailBytes;
+  return bytes(detail) > limit ? `detail must be at most ${limit} bytes` : null;
 }
 
 /** RQ-31: two creations with one key are the same if this matches. */

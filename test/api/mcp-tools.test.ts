@@ -145,6 +145,14 @@ describe('svc_execute_query', () => {
     expect(why.structuredContent.explanation).toContain('comes this way');
     const none = await mcp.tool('svc_execute_query', { sql: 'select 1', database: 'desk', environment: 'closed' });
     expect(none.content[0].text).toContain('has no approval steps');
+    const closed = { database: 'desk', environment: 'closed' };
+    const said = await mcp.tool('svc_preflight_sql', { sql: 'select 1', ...closed });
+    expect([said.structuredContent.status, said.structuredContent.fix_hints]).toEqual([
+      'blocked',
+      [expect.stringContaining('no approval steps')],
+    ]);
+    const policy = await mcp.tool('svc_explain_policy_failure', closed);
+    expect(policy.structuredContent.policy).toMatchObject({ decision_preview: 'deny', reason_code: 'channel_not_allowed' });
     const { body } = await calls.create(tokens.owner, { database: 'desk', environment: 'closed' });
     expect(body.status).toBe('dispatched');
     await calls.act(tokens.owner, body.id, 'cancel');

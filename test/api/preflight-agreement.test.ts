@@ -3,15 +3,16 @@ import { postgresqlVectors } from '../sql/vectors.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
 import { isFull } from '../support/share.js';
 import { noUserCode, table } from '../support/snapshots.js';
-import { databaseToml, dbaTeamToml, needsDbaToml, roleToml } from '../support/toml.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, roleToml, workflowToml } from '../support/toml.js';
 import { agentCalls, type Body, scope } from './agent-calls.js';
 
 const toml = [
-  databaseToml('shop', ['staging']),
+  databaseToml('shop', ['staging', 'guided']),
   dbaTeamToml,
   roleToml('no-ddl', ['request.preflight', 'request.query', 'request.dml']),
   roleToml('reader', ['request.preflight', 'request.query']),
   needsDbaToml(undefined, 'auto_approve = { mode = "risk_based", risk = "medium" }\nrequire_reason = true'),
+  workflowToml({ environment: 'guided', auto: '{ mode = "always", channels = ["mcp"] }' }),
 ].join('');
 
 let api: TestApi;
@@ -69,6 +70,21 @@ describe('a preflight and the creation of the same text at once', () => {
     }
     const emergency = await create('dba', sql, { emergency: true, ...(said.body.review.blocked ? { allow_ddl: true } : {}) });
     expect(emergency.status === 201).toBe(said.body.policy.break_glass_allowed);
+  });
+
+  it.each<[string, string, string]>([
+    ['a text of one byte more than a request may have', 'staging', `select 1 -- ${'é'.repeat(49_994)}x`],
+    ['a workflow policy without steps that takes nothing from the API', 'guided', 'select 1'],
+  ])('agree on %s (PF-I1)', async (_, environment, sql) => {
+    const said = await post('/api/preflight', 'dba', { environment, sql, include_explain: false });
+    const made = await create('dba', sql, { environment });
+    expect([said.body.status, made.status]).toEqual(['blocked', 400]);
+    expect(said.body.review.findings).toEqual([
+      { code: 'rejected', action: 'block', message: made.body.error, statement_index: 0 },
+    ]);
+    expect((await post('/api/preflight', 'dba', { sql: sql.slice(0, -1), include_explain: false })).body.status).not.toBe(
+      'blocked',
+    );
   });
 
   it('has no plan limit: a preflight of a database beyond the plan is answered (PF-13)', async () => {

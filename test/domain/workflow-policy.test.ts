@@ -189,6 +189,21 @@ describe('what is known of a creation before its text (PO-2)', () => {
     [ruled('risk_based'), 'migrate_status', 'needs_approval', 'no_auto_approve'],
     [ruled(null), 'execute_select', 'needs_approval', 'no_auto_approve'],
   ] as const)('%j with %s is %s: %s', (policy, operation, decision, reason) => {
-    expect(previewDecision(policy, operation)).toEqual({ decision, reason });
+    expect(previewDecision(policy && { ...policy, steps: [] }, operation)).toEqual({ decision, reason });
   });
+
+  const approvers = [{ mode: 'all' as const, approvers: [{ selector: 'group:dba-team', min: 1 }] }];
+  it.each([
+    ['always', [], 'api', 'execute_select', 'deny', 'channel_not_allowed'],
+    ['always', [], 'mcp', 'execute_select', 'auto_approved', 'explicit_always'],
+    ['always', [], 'api', 'migrate_repair', 'break_glass_only', 'emergency_required'],
+    ['risk_based', approvers, 'api', 'execute_dml', 'needs_approval', 'channel_not_allowed'],
+    ['risk_based', approvers, 'mcp', 'execute_dml', 'may_auto_approve', 'risk_unknown_until_analyzed'],
+  ] as const)(
+    '%s for MCP alone, with steps %j, through %s: %s is %s: %s',
+    (mode, steps, channel, operation, decision, reason) => {
+      const autoApprove = { ...rule(mode, 'low'), channels: ['mcp' as const] };
+      expect(previewDecision({ autoApprove, steps: [...steps] }, operation, channel)).toEqual({ decision, reason });
+    },
+  );
 });

@@ -67,6 +67,8 @@ function whyOf({ decision_trace: trace }: ShownRequest): string {
 const previews = {
   db_not_registered: 'The gateway takes no requests for this database and environment: they are not registered together.',
   no_matching_workflow: 'No workflow matches, so such a request is refused.',
+  channel_not_allowed:
+    'The workflow approves nothing automatically that comes this way: such a request waits for its approval steps, and is refused where it has none.',
   explicit_always: 'Such a request is approved automatically.',
   risk_unknown_until_analyzed:
     'Such a request is approved automatically if its risk is low enough; svc_preflight_sql checks the SQL.',
