@@ -39,6 +39,8 @@ export interface SealState {
   /** By the database's clock, in the form of `created_at`. */
   now: string;
   head: AuditHead | null;
+  /** Lets a log begin: there until the first event is sealed. */
+  begin: { keyId: string; signature: string } | null;
   newest: SealedEvent | null;
   purge: LastPurge | null;
   /** The last checkpoint, purged or not: its `seq`, 0 if there is none; and when it, or the event after it if it was purged, was created. */
@@ -86,6 +88,8 @@ export async function readSealState(tx: Transaction): Promise<SealState> {
   const [[base], [newest], edge] = await Promise.all([
     tx.query<Omit<SealState, 'newest' | 'edge'>>(
       `select ${instant} as now, to_jsonb(head) as head, to_jsonb(purge) as purge, exists (select from audit_tiles) as "hasTiles",
+         (select jsonb_build_object('keyId', key_id, 'signature', begin_signature) from signing_keys
+           where begin_signature is not null order by created_at limit 1) as begin,
          jsonb_build_object('seq', coalesce(last.seq, purge."lastPurgedSeq", 0), 'at', coalesce(last.created_at,
            (select created_at from audit_events where seq = coalesce(purge."lastPurgedSeq", 0) + 1))) as checkpoint
        from (select) always
@@ -167,6 +171,7 @@ export async function writeSealedBatch(tx: Transaction, { events, added, tiles, 
        key_id = excluded.key_id, signature = excluded.signature, tree_root = excluded.tree_root, tree_signature = excluded.tree_signature`,
     [head.seq, head.eventHash, head.sealedAt, head.keyId, head.signature, head.treeRoot, head.treeSignature],
   );
+  if (events[0]?.seq === 1) tx.send('update signing_keys set begin_signature = null where begin_signature is not null', []);
   const [row] = await updated;
   if (row?.count !== events.length) throw new Error('an event of the audit log was removed while it was sealed');
 }

@@ -612,6 +612,7 @@ create table signing_keys (
   not_after timestamp(3) with time zone,
   activate_at timestamp(3) with time zone,
   overlap_secs integer,
+  begin_signature text,
   constraint signing_keys_pkey PRIMARY KEY (key_id),
   constraint signing_keys_purpose_check CHECK ((purpose = ANY (ARRAY['execution_token'::text, 'audit'::text]))),
   constraint signing_keys_status_check CHECK ((status = ANY (ARRAY['next'::text, 'current'::text, 'retiring'::text, 'retired'::text, 'revoked'::text])))

@@ -66,12 +66,13 @@ export async function lockKeys(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('signing_keys', 0))`);
 }
 
-/** Inserts the current key; false if there is one already (ET-23). */
-export async function insertFirstKey(tx: Transaction, key: NewKey): Promise<boolean> {
+/** Inserts the current key; false if there is one already (ET-23). `beginSignature` lets an audit log begin (AU-44). */
+export async function insertFirstKey(tx: Transaction, key: NewKey, beginSignature: string | null = null): Promise<boolean> {
   const rows = await tx.query<{ keyId: string }>(
-    `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status, activated_at) values ($1, $2, $3, $4, 'current', clock_timestamp())
+    `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status, activated_at, begin_signature)
+     values ($1, $2, $3, $4, 'current', clock_timestamp(), $5)
      on conflict (purpose) where status = 'current' do nothing returning key_id as "keyId"`,
-    [key.keyId, key.purpose, key.publicKey, key.sealedSeed],
+    [key.keyId, key.purpose, key.publicKey, key.sealedSeed, beginSignature],
   );
   return rows.length > 0;
 }

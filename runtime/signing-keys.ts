@@ -12,6 +12,7 @@ import {
   type SigningKeyRow,
 } from '../db/signing-keys.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
+import { beginText } from '../domain/audit/signed-texts.js';
 import { StartError } from './start-error.js';
 
 /** How many opened keys a process caches; rotations are far rarer. */
@@ -113,11 +114,13 @@ export function keyEvent(step: 'created' | 'activated' | 'retired' | 'revoked', 
 }
 
 async function makeFirstKey({ database, purpose, secretKey }: KeyRingOptions): Promise<void> {
-  const existing = await listUsableKeys(database, purpose);
+  const existing = await listAllKeys(database, purpose);
   if (existing.some((row) => row.status === 'current')) return;
   const key = sealedKey(purpose, secretKey);
+  const begins = purpose === 'audit' && existing.length === 0;
+  const begin = begins ? openKey(key, purpose, secretKey).sign(beginText(key.keyId)) : null;
   await database.transaction(async (tx) => {
-    if (!(await insertFirstKey(tx, key))) return;
+    if (!(await insertFirstKey(tx, key, begin))) return;
     await insertAuditEvents(tx, [keyEvent('created', purpose, key.keyId), keyEvent('activated', purpose, key.keyId)]);
   });
 }

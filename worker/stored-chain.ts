@@ -2,7 +2,7 @@ import { eventHash } from '../crypto/audit-hash.js';
 import { hashesAt, levelsOf, TILE_WIDTH, type Tree, treeOfEdge, treeRoot } from '../crypto/merkle.js';
 import type { AuditHead, SealState, TileRow } from '../db/audit-seal.js';
 import type { ChainEnd } from '../domain/audit/sealing.js';
-import { headText, purgeText, treeText } from '../domain/audit/signed-texts.js';
+import { beginText, headText, purgeText, treeText } from '../domain/audit/signed-texts.js';
 import type { AuditKeySet } from '../runtime/audit-keys.js';
 
 /** What a sealer may continue, or why it must not. */
@@ -10,10 +10,12 @@ export type StoredChain = { end: ChainEnd; tree: Tree } | { broken: string };
 
 /** Verifies where the stored chain and tree end (AU-44). Whatever the database says is believed only if a trusted key signed it. */
 export function readStoredChain(state: SealState, keys: AuditKeySet): StoredChain {
-  const { head, newest, purge, hasTiles, checkpoint } = state;
+  const { head, begin, newest, purge, hasTiles, checkpoint } = state;
   const checkpointIn = { checkpointSeq: checkpoint.seq, checkpointAt: checkpoint.at };
   if (head === null) {
     if (newest !== null || purge !== null || hasTiles) return { broken: 'head_missing: events are sealed, but there is no head' };
+    if (begin === null || !keys.isSigned(begin.keyId, beginText(begin.keyId), begin.signature))
+      return { broken: 'head_missing: the log of this audit key has begun before' };
     return { end: { seq: 0, hash: null, ...checkpointIn }, tree: treeOfEdge(0, []) };
   }
   const isSigned = (text: string, signature: string) => keys.isSigned(head.keyId, text, signature);

@@ -23,6 +23,9 @@ export const headText = ({ seq, eventHash, sealedAt }: HeadStatement): string =>
 /** Signed with each head, as the leaves of purged events are no longer there to prove the root. The root is lower-case hex. */
 export const treeText = ({ seq, treeRoot }: { seq: number; treeRoot: string }): string => `audit-tree:v1|${seq}|${treeRoot}`;
 
+/** Signed once, when the first audit key is made. A log begins only with it, so that nobody who deletes a log can have another begun in its place. */
+export const beginText = (keyId: string): string => `audit-begin:v1|${keyId}`;
+
 export interface PurgeStatement {
   lastPurgedHash: string;
   purgedBefore: string;

@@ -48,12 +48,34 @@ describe('a stored chain that cannot be verified (AU-44)', () => {
     await writeEvents(sealing.database, ['after']);
   });
 
+  const wiped = ['delete from audit_head', 'delete from audit_tiles', 'delete from audit_purges'];
   const tampers: [string, string, () => Promise<string[]>][] = [
     ['a head that was removed', 'head_missing', async () => ['delete from audit_head']],
     [
       'everything sealed removed but the tiles',
       'head_missing',
       async () => ['delete from audit_head', 'delete from audit_events where seq is not null'],
+    ],
+    ['everything removed, for a new log to begin', 'head_missing', async () => [...wiped, 'delete from audit_events']],
+    [
+      'everything removed, and its events but one put in again as new ones',
+      'head_missing',
+      async () => [
+        ...wiped,
+        `delete from audit_events where seq = 7`,
+        `update audit_events set seq = null, prev_hash = null, event_hash = null`,
+        `delete from audit_events where event_type = 'audit.signed_checkpoint'`,
+      ],
+    ],
+    [
+      'everything removed, and leave to begin signed by a stranger',
+      'head_missing',
+      async () => [
+        ...wiped,
+        'delete from audit_events where seq is not null',
+        `update signing_keys set begin_signature = '${forged(`audit-begin:v1|${(await sealing.keys(sealing.database)).signer!.keyId}`)}'
+         where purpose = 'audit'`,
+      ],
     ],
     [
       'the newest event removed',
@@ -132,6 +154,17 @@ describe('a stored chain that cannot be verified (AU-44)', () => {
     expect(pauses).toEqual([10_000, 10_000]);
     expect(await unsealed()).toBe(before);
     expect(messages()).toEqual(stopped(reason));
+  });
+
+  it('nor begun anew by a key that is made because none is current any more', async () => {
+    await sealing.tamper(
+      ...wiped,
+      'delete from audit_events where seq is not null',
+      `update signing_keys set status = 'retired' where purpose = 'audit'`,
+    );
+    await openAuditKeys({ database: sealing.database, secretKey, publicKeys: [] });
+    await sealer().once();
+    expect(messages()).toEqual(stopped('head_missing'));
   });
 
   it('is seen by the number of unsealed events, which rises (AU-72)', async () => {
