@@ -64,7 +64,7 @@ type State = Pick<
 > & { attempts: readonly Attempt[] };
 
 /** The fields of an attempt that decide whether the request may run again. */
-export type Attempt = Pick<Execution, 'id' | 'fence' | 'mutating' | 'marker' | 'status' | 'lost' | 'unresolved'>;
+export type Attempt = Pick<Execution, 'id' | 'fence' | 'mutating' | 'marker' | 'status' | 'lost' | 'unresolved' | 'outcome'>;
 
 export function stateText(r: State): string {
   return vouchedText('svc-state-mac-v1', [
@@ -81,8 +81,14 @@ export function stateText(r: State): string {
     r.failureReason,
     r.attempts.length,
     ...r.attempts.flatMap(attemptValues),
+    // Of most attempts the outcome adds nothing; they must keep the codes they had before it counted.
+    ...r.attempts.filter(hasMoreApplied).flatMap(({ fence, outcome }) => [fence, outcome]),
   ]);
 }
+
+/** More is applied than the attempt's status says: a part, or all by a report that decided nothing. */
+const hasMoreApplied = ({ status, outcome }: Attempt) =>
+  outcome === 'partial' || (status !== 'completed' && (outcome === 'committed' || outcome === 'already_applied'));
 
 const attemptValues = (a: Attempt): Value[] => [a.id, a.fence, a.mutating, a.marker, a.status, a.lost, a.unresolved];
 

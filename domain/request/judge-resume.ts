@@ -84,8 +84,8 @@ function wrongStatus(request: StoredRequest): GatewayError | null {
 }
 
 /** Of an attempt that is unresolved, the next one finds out by its markers how much of the cap it has used (MI-35). */
-const hasApplied = ({ outcome, unresolved }: Execution) =>
-  !unresolved && (outcome === 'committed' || outcome === 'already_applied' || outcome === 'partial');
+const hasApplied = ({ status, outcome, unresolved }: Execution) =>
+  !unresolved && (status === 'completed' || outcome === 'committed' || outcome === 'already_applied' || outcome === 'partial');
 
 /** RQ-83, RQ-84. */
 function usedUp(request: StoredRequest, { policy }: Pick<Resume, 'policy'>): GatewayError | null {

@@ -84,6 +84,22 @@ describe('a stored digest that no longer fits (ET-13, ST-23, C15)', () => {
     expect((await calls.show(owner, id)).body.status).toBe('executed');
   });
 
+  it.each(['rolled_back', 'not_started', 'unknown', null])(
+    'a run that applied a part is not run again once its outcome is said to be %s (HD-50, RQ-84)',
+    async (outcome) => {
+      const { id } = await calls.run(
+        owner,
+        { detail: 'update t set a = 1 where id = 1' },
+        { success: false, outcome: 'partial' },
+      );
+      expect((await calls.act(owner, id, 'resume')).body).toMatchObject({ code: 'request.conflict', reason: 'partly_applied' });
+      await calls.sql('update executions set outcome = $2 where request_id = $1', [id, outcome]);
+      const answer = await calls.act(owner, id, 'resume');
+      expect([answer.status, answer.body]).toEqual([409, { ...changed, hint: expect.anything() }]);
+      expect((await integrityEvent(id)).metadata).toMatchObject({ noticed_by: 'resume', part: 'state' });
+    },
+  );
+
   it('does not look at the digest for reject and cancel', async () => {
     for (const [token, act, status] of [
       [approver, 'reject', 'rejected'],

@@ -16,6 +16,7 @@ const attempt: Attempt = {
   status: 'failed',
   lost: true,
   unresolved: true,
+  outcome: null,
 };
 const generation = { number: 7, digest: 'd'.repeat(64), content: { b: [1, null], a: { zu: 'groß' } } };
 
@@ -157,9 +158,28 @@ describe('the texts that codes are made over (HD-50)', () => {
     expect(stateText({ ...approved, [key]: moved[key as keyof typeof moved] })).not.toBe(stateText(approved));
   });
 
-  it.each(Object.keys(attempt))('cover %s of an attempt', (key) => {
+  it.each(Object.keys(attempt).filter((key) => key !== 'outcome'))('cover %s of an attempt', (key) => {
     const changed = { ...attempt, [key]: typeof attempt[key as keyof typeof attempt] === 'boolean' ? false : 'x' };
     expect(stateText({ ...approved, attempts: [changed] })).not.toBe(stateText({ ...approved, attempts: [attempt] }));
+  });
+
+  it.each([
+    ['of a part', { status: 'failed', outcome: 'partial' }, { outcome: 'rolled_back' }],
+    ['noted of a lost attempt', { status: 'failed', outcome: 'committed' }, { outcome: null }],
+    ['noted of nothing', { status: 'failed', outcome: null }, { outcome: 'already_applied' }],
+  ] as const)('cover the outcome %s', (_, stored, forged) => {
+    const text = (over: Partial<Attempt>) => stateText({ ...approved, attempts: [{ ...attempt, ...stored, ...over }] });
+    expect(text(forged)).not.toBe(text({}));
+  });
+
+  it.each([
+    { status: 'completed', outcome: 'committed' },
+    { status: 'failed', outcome: 'rolled_back' },
+    { status: 'failed', outcome: 'unknown' },
+    { status: 'running', outcome: null },
+  ] as const)('leave out the outcome $outcome, to which $status adds nothing', ({ status, outcome }) => {
+    const text = (one: Attempt['outcome']) => stateText({ ...approved, attempts: [{ ...attempt, status, outcome: one }] });
+    expect(text(outcome)).toBe(text(null));
   });
 
   it.each(['step', 'userId', 'action', 'selector', 'at', 'tokenId'])('cover %s of a decision', (key) => {
