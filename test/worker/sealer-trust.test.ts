@@ -167,6 +167,19 @@ describe('a stored chain that cannot be verified (AU-44)', () => {
     expect(messages()).toEqual(stopped('head_missing'));
   });
 
+  it('gives way to a new log under the first key of a database without any', async () => {
+    const { database } = sealing;
+    await sealing.tamper(
+      ...wiped,
+      'delete from audit_events where seq is not null',
+      `delete from signing_keys where purpose = 'audit'`,
+    );
+    const keys = await openAuditKeys({ database, secretKey, publicKeys: [] });
+    await createSealer({ database, keys, origin, isAnchored: false, log }).once();
+    expect(messages()).toEqual([]);
+    expect((await readChain(sealing)).map(({ event_type }) => event_type)).toContain('signing_key.created');
+  });
+
   it('is seen by the number of unsealed events, which rises (AU-72)', async () => {
     const gauge = async () => (await readSharedGauges(sealing.database, 3600)).auditUnsealed;
     await sealing.tamper('delete from audit_head');
