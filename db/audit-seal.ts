@@ -171,10 +171,13 @@ export async function writeSealedBatch(tx: Transaction, { events, added, tiles, 
        key_id = excluded.key_id, signature = excluded.signature, tree_root = excluded.tree_root, tree_signature = excluded.tree_signature`,
     [head.seq, head.eventHash, head.sealedAt, head.keyId, head.signature, head.treeRoot, head.treeSignature],
   );
-  if (events[0]?.seq === 1) tx.send('update signing_keys set begin_signature = null where begin_signature is not null', []);
   const [row] = await updated;
   if (row?.count !== events.length) throw new Error('an event of the audit log was removed while it was sealed');
 }
+
+/** No other log begins. */
+export const endBegin = (tx: Transaction): void =>
+  tx.send('update signing_keys set begin_signature = null where begin_signature is not null');
 
 const columnsOf = <Row, Key extends keyof Row>(rows: readonly Row[], keys: readonly Key[]): Row[Key][][] =>
   keys.map((key) => rows.map((row) => row[key]));

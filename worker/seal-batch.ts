@@ -6,6 +6,7 @@ import { signCheckpoint } from '../crypto/signed-note.js';
 import { insertAnchors } from '../db/audit-anchors.js';
 import {
   type AuditHead,
+  endBegin,
   listUnsealed,
   readSealState,
   type TileRow,
@@ -70,6 +71,7 @@ export async function sealBatch(
   const { now } = state;
   const { keyId, sign } = signer;
   const run = sealRun(chain.end, events, { hash: eventHash, newId: randomUUID, keyId, sign, now });
+  if (state.begin !== null && run.end.seq > 0) endBegin(tx);
   const checkpoints = run.end.seq > chain.end.seq ? await writeRun(tx, run, { tree: chain.tree, signer, now, log }) : [];
   return {
     kind: 'done',
