@@ -89,6 +89,19 @@ describe('hostile input', () => {
     for (const id of ['9007199254740991', '-1', '0.5']) expect((await ping(id)).text).toContain(`"id":${id},"result"`);
   });
 
+  it('an id has at most 1000 bytes as JSON text, whatever its characters (MC-5, MC-I7)', async () => {
+    // Of three bytes each and without a pattern, so that PostgreSQL cannot make its index entry smaller.
+    const long = (n: number) =>
+      Array.from({ length: n }, (_, i) => String.fromCharCode(0x4e00 + ((i * i * 7919) % 20_011))).join('');
+    const session = await mcp.open();
+    for (const headers of [session, { ...session, accept: 'text/event-stream' }, {}])
+      for (const length of [990, 333]) {
+        const { status, body } = await mcp.post({ jsonrpc: '2.0', id: long(length), method: 'ping' }, headers);
+        expect([status, body.error]).toMatchObject([200, { code: -32600, message: 'id is too long' }]);
+      }
+    expect((await mcp.post({ jsonrpc: '2.0', id: long(332), method: 'ping' }, session)).body.id).toBe(long(332));
+  });
+
   it('a batch is no way around the rate limit', async () => {
     const frequent = mcpCalls(api, await api.createUser('frequent', { roles: ['requester'] }));
     const ping = (_: unknown, id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
