@@ -13,48 +13,41 @@ type Recorded = Pick<ExecutionResult, 'id' | 'backend' | 'object_key' | 'data' |
 
 /** The stored text as JSON: passed through, or encoded as a JSON string (RS-10, RS-11). Compared with what was recorded before it is sent (RS-36). */
 export async function storedText(services: Services, recorded: Recorded): Promise<JsonChunk> {
-  const { held, stringBytes } = await check(services, recorded);
-  if (recorded.valid_json === true)
-    return held ?? { bytes: recorded.content_length ?? 0, read: () => allPieces(services, recorded) };
-  if (held !== null) return JSON.stringify(Buffer.from(held).toString());
+  const { content_length: length, valid_json: isJson } = recorded;
+  const isHeld = (length ?? 0) <= heldBytes;
+  const { start, stringBytes } = await check(services, recorded, isHeld ? heldBytes : 0);
+  if (isHeld) return isJson === true ? start : JSON.stringify(Buffer.from(start).toString());
+  if (isJson === true) return { bytes: length ?? 0, read: () => allPieces(services, recorded) };
   return { bytes: stringBytes, read: () => asJsonString(allPieces(services, recorded)) };
 }
 
 /** The first bytes of the stored text, which is compared whole, as for every other reader (RS-36). */
 export async function storedStart(services: Services, recorded: Recorded, limitBytes: number): Promise<Uint8Array> {
-  const { held } = await check(services, recorded);
-  if (held !== null) return held.subarray(0, limitBytes);
-  const parts: Uint8Array[] = [];
-  let read = 0;
-  for await (const piece of allPieces(services, recorded)) {
-    parts.push(piece);
-    read += piece.length;
-    if (read >= limitBytes) break;
-  }
-  return Buffer.concat(parts).subarray(0, limitBytes);
+  return (await check(services, recorded, limitBytes)).start;
 }
 
-/** Throws if the data is missing or differs from its record: a bug, which the log names. */
-async function check(services: Services, recorded: Recorded): Promise<{ held: Uint8Array | null; stringBytes: number }> {
-  const { content_length: length, sha256, valid_json: isJson } = recorded;
-  const holds = (length ?? 0) <= heldBytes;
+/** Throws if the data is missing or differs from its record: a bug, which the log names. `start` is the first `keptBytes` of it. */
+async function check(
+  services: Services,
+  recorded: Recorded,
+  keptBytes: number,
+): Promise<{ start: Uint8Array; stringBytes: number }> {
   const hash = createHash('sha256');
   const parts: Uint8Array[] = [];
+  let read = 0;
   let stringBytes = 0;
   const look = async () => {
-    let read = 0;
     const counted = count(pieces(services, recorded), (piece) => {
       hash.update(piece);
+      if (read < keptBytes) parts.push(piece);
       read += piece.length;
-      if (holds && read <= heldBytes) parts.push(piece);
     });
-    if (isJson === true || holds) for await (const _ of counted);
+    if (recorded.valid_json === true || keptBytes > 0) for await (const _ of counted);
     else for await (const piece of asJsonString(counted)) stringBytes += piece.length;
-    return read;
   };
-  const read = await reachResults(services, look);
-  if (read !== length || hash.digest('hex') !== sha256) throw missing(recorded);
-  return { held: holds ? Buffer.concat(parts) : null, stringBytes };
+  await reachResults(services, look);
+  if (read !== recorded.content_length || hash.digest('hex') !== recorded.sha256) throw missing(recorded);
+  return { start: Buffer.concat(parts).subarray(0, keptBytes), stringBytes };
 }
 
 const missing = ({ id, backend }: Recorded) =>
@@ -74,14 +67,22 @@ async function* pieces({ results }: Services, { backend, object_key: key, data }
   if (found !== null) yield* found;
 }
 
-/** The same, for sending what was compared before. Breaks off if the object was removed since: a part must not look like the whole. */
+/**
+ * The same, for sending what was compared before. This second read is compared too, and breaks off before its last piece if the object was removed or
+ * changed since, or came damaged: what is not the whole must not look like it.
+ */
 async function* allPieces(services: Services, recorded: Recorded): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
   let read = 0;
+  let last: Uint8Array | null = null;
   for await (const piece of pieces(services, recorded)) {
+    if (last !== null) yield last;
+    hash.update(piece);
     read += piece.length;
-    yield piece;
+    last = piece;
   }
-  if (read !== recorded.content_length) throw missing(recorded);
+  if (last === null || read !== recorded.content_length || hash.digest('hex') !== recorded.sha256) throw missing(recorded);
+  yield last;
 }
 
 async function* asJsonString(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
