@@ -28,6 +28,7 @@ const schema = `
   create view names as select id, name from customers;
   create function emptied() returns int modifies sql data begin delete from orders; return 1; end;
   create function \`lower\`(a text) returns int modifies sql data begin delete from orders; return 1; end;
+  create view emptying as select emptied() as n;
   create sequence numbers;
   analyze table customers, orders, big, watched;
 `;
@@ -127,6 +128,8 @@ describe.skipIf(server === null)('what passes by risk on MariaDB, behind a runni
     ['update customers use index for order by (primary), watched w set w.id = 2 where w.id = 1', 'medium', 'triggers'],
     ['delete from orders using (customers as orders) where orders.id = 7', 'medium', 'cascade_delete'],
     ['update names set name = 1 where id = 1', 'unknown', 'table_unresolved'],
+    ['select * from emptying for update', 'unknown', 'table_unresolved'],
+    ['select c.id from customers c join emptying where c.id = 1 lock in share mode', 'unknown', 'table_unresolved'],
     [`update big set city = 'x' where part = 5`, 'medium', 'large_table'],
     ['delete from customers where id = 7', 'medium', 'cascade_delete'],
   ])('%s waits: it writes more than it says (HD-21, HD-24, HD-96)', async (sql, level, name) => {
@@ -161,6 +164,7 @@ describe.skipIf(server === null)('what passes by risk on MariaDB, behind a runni
     `insert into orders (id, customer_id) values (401, 1)`,
     'delete from orders where id = 402',
     `update big set city = null where id = 5`,
+    'with c as (select * from customers) select * from c where id = 5 for update',
     `update customers set name = concat(upper(name), '!') where email = 'e5'`,
   ])('%s passes by itself, and runs', async (sql) => {
     const { body } = await create(sql, 'staging');
