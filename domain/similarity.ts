@@ -1,13 +1,15 @@
 /** Longer texts are compared by their start. */
-const comparedLength = 20_000;
+export const comparedLength = 20_000;
 
-/** How alike two literal-free texts are: 1 if they are equal, less by the words that only one of them has. */
-export function similarity(one: string, other: string): number {
-  if (one === other) return 1;
-  const [left, right] = [wordsOf(one), wordsOf(other)];
-  const shared = [...left].filter((word) => right.has(word)).length;
-  const dice = (2 * shared) / Math.max(1, left.size + right.size);
-  return Math.min(0.99, Math.round(dice * 100) / 100);
+/** How alike other literal-free texts are to one that they do not equal: less by the words that only one of them has. */
+export function similarTo(wanted: string): (other: string) => number {
+  const words = wordsOf(wanted);
+  return (other) => {
+    const others = wordsOf(other);
+    const shared = [...words].filter((word) => others.has(word)).length;
+    const dice = (2 * shared) / Math.max(1, words.size + others.size);
+    return Math.min(0.99, Math.round(dice * 100) / 100);
+  };
 }
 
 const wordsOf = (text: string): Set<string> =>

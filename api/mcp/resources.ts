@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { GatewayError } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { isUuid } from '../../lib/uuid.js';
-import { listed } from '../requests/schemas.js';
+import { heads, readRequestHeads } from '../requests/heads.js';
 import { readResultStart, startSchema } from '../results/start.js';
 import { ask } from './ask.js';
 import type { McpContext } from './context.js';
@@ -121,7 +121,7 @@ const neverAsked = { applied_versions: null, as_of: null, request_id: null };
 /** Of the newest `migrate_status` that ran and whose result the caller may read; other migrations tell what they did, not what is applied. */
 async function newestStatus(context: McpContext, pair: { database: string; environment: string }) {
   const query = { ...pair, status: 'executed', operation: 'migrate_status', limit: '5' };
-  const { requests } = await ask(context, 'listRequests', { query }, listed);
+  const { requests } = await ask(context, readRequestHeads, { query }, heads);
   for (const { id, updated_at: asOf } of requests) {
     const versions = await versionsOf(context, id);
     if (versions !== null) return { applied_versions: versions, as_of: asOf, request_id: id };

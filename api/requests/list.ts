@@ -1,40 +1,46 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { outsideCall } from '../../db/call-limit.js';
 import { listRequests } from '../../db/request-list.js';
 import { type ListedRequest, readDetail } from '../../db/request-page.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import type { Caller } from '../../domain/caller.js';
+import { OPERATIONS } from '../../domain/policies.js';
 import { relatedBy } from '../../domain/request/relation.js';
-import type { Status } from '../../domain/request/types.js';
+import { STATUSES } from '../../domain/request/types.js';
+import { userIdPattern } from '../../domain/selectors.js';
 import { closeObject, openObject } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
+import { booleanParam, choiceParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type JsonChunk, type Reply, rawJson, type StreamedChunk } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { listed } from './schemas.js';
 
-interface ListQuery {
-  limit: number;
-  offset: number;
-  status?: Status | undefined;
-  user?: string | undefined;
-  database?: string | undefined;
-  environment?: string | undefined;
-  operation?: string | undefined;
-  pending_for_me: boolean;
-  decided_by_me: boolean;
-}
+export const listQuery = z.object({
+  limit: limitParam(50, 100),
+  offset: offsetParam,
+  status: choiceParam(STATUSES, 'Only requests of this status.'),
+  user: textParam('Only those of this user.', { pattern: userIdPattern.source }),
+  database: textParam('Only those on this database.', { maxLength: 63 }),
+  environment: textParam('Only those in this environment.', { maxLength: 63 }),
+  operation: choiceParam(OPERATIONS, 'Only those of this operation.'),
+  pending_for_me: booleanParam(false, 'Only those that you can approve now.'),
+  decided_by_me: booleanParam(false, 'Only those that you approved or rejected.'),
+});
 
 type Page = z.input<typeof listed>;
 
+type ListCall = Pick<Call<undefined, z.output<typeof listQuery>, undefined>, 'caller' | 'query'>;
+
+/** The page that a call asks for. */
+export function readPage({ caller, query }: ListCall, { database }: Pick<Services, 'database'>) {
+  const { limit, offset, pending_for_me: pendingForMe, decided_by_me: decidedByMe, ...filters } = query;
+  return listRequests(database, caller, filters, { limit, offset, pendingForMe, decidedByMe });
+}
+
 /** `GET /api/requests` (RQ-2, RQ-3). */
-export async function showRequests(call: Call<undefined, ListQuery, undefined>, services: Services): Promise<Page | Reply> {
-  const { limit, offset, pending_for_me: pendingForMe, decided_by_me: decidedByMe, ...filters } = call.query;
-  const { rows, total, isEstimate } = await listRequests(services.database, call.caller, filters, {
-    limit,
-    offset,
-    pendingForMe,
-    decidedByMe,
-  });
+export async function showRequests(call: ListCall, services: Services): Promise<Page | Reply> {
+  const { rows, total, isEstimate } = await readPage(call, services);
+  const { limit, offset } = call.query;
   const page = {
     requests: rows.map((row) => shownItem(call.caller, row)),
     total,

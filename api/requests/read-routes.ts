@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import { OPERATIONS } from '../../domain/policies.js';
 import { STATUSES } from '../../domain/request/types.js';
-import { userIdPattern } from '../../domain/selectors.js';
 import { requestParams } from '../http/fields.js';
-import { booleanParam, choiceParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
+import { booleanParam, choiceParam, integerParam, limitParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { evidenceDocument, showEvidence } from './evidence.js';
 import { showExecutions } from './executions.js';
-import { showRequests } from './list.js';
+import { listQuery, showRequests } from './list.js';
 import { executions, listed, workflow } from './schemas.js';
 import { shownAhead, showRequest } from './show.js';
 import { shown } from './shown-schema.js';
@@ -26,17 +24,7 @@ export const readRoutes: Route[] = [
       'Newest first. These are your own, those that wait for your approval or that you decided on, those that were shared with you, and with `request.view:any` all.',
     tag: 'requests',
     access: { anyOf: ['request.view'], unless: 'pending_for_me' },
-    query: z.object({
-      limit: limitParam(50, 100),
-      offset: offsetParam,
-      status: choiceParam(STATUSES, 'Only requests of this status.'),
-      user: textParam('Only those of this user.', { pattern: userIdPattern.source }),
-      database: textParam('Only those on this database.', { maxLength: 63 }),
-      environment: textParam('Only those in this environment.', { maxLength: 63 }),
-      operation: choiceParam(OPERATIONS, 'Only those of this operation.'),
-      pending_for_me: booleanParam(false, 'Only those that you can approve now.'),
-      decided_by_me: booleanParam(false, 'Only those that you approved or rejected.'),
-    }),
+    query: listQuery,
     status: 200,
     response: listed,
     errors: ['validation.failed', 'auth.forbidden'],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { databaseToml, workflowToml } from '../support/toml.js';
 import { callsToml } from './calls-toml.js';
@@ -270,6 +270,23 @@ describe('the tools that read', () => {
         ?.requests ?? [],
     ).toEqual([]);
     expect((await mcp.tool('svc_find_similar_requests', { sql: 'selekt (' })).isError).toBe(true);
+  });
+
+  it('find long texts without reading more than their starts (svc_find_similar_requests)', async () => {
+    const long = (n: number) => `select ${n} as n, ${Array.from({ length: 7000 }, (_, i) => `note_${i}`).join(', ')} from notes`;
+    const ids: string[] = [];
+    for (let n = 0; n < 20; n += 1) ids.push((await calls.run(tokens.owner, { detail: long(n) }, rows)).id);
+    const query = vi.spyOn(api.services.database, 'query');
+    const { structuredContent } = await mcp.tool('svc_find_similar_requests', { sql: long(99), limit: 20 });
+    const read = await Promise.all(query.mock.results.map(({ value }) => value));
+    query.mockRestore();
+    expect(JSON.stringify(read).length).toBeLessThan(ids.length * long(0).length);
+    expect(structuredContent.requests.slice(0, ids.length)).toEqual(
+      ids.toReversed().map((id, n) => expect.objectContaining({ id, similarity: 1, detail: long(19 - n).slice(0, 4000) })),
+    );
+    const longer = `${long(0)} where id = 1`;
+    const [other] = (await mcp.tool('svc_find_similar_requests', { sql: longer })).structuredContent.requests;
+    expect(other.similarity).toBe(0.99);
   });
 
   it('tell who can approve and why (svc_who_can_approve, svc_explain_policy_failure)', async () => {

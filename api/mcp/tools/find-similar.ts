@@ -1,11 +1,11 @@
 import { outsideDatabaseWork } from '../../../db/call-limit.js';
-import { findRedactedDetails } from '../../../db/redacted-details.js';
+import { compareDetails } from '../../../db/redacted-details.js';
 import { invalid, refusal } from '../../../domain/errors.js';
-import { similarity } from '../../../domain/similarity.js';
+import { comparedLength, similarTo } from '../../../domain/similarity.js';
 import { cutBytes } from '../../../lib/utf8.js';
 import { unparsable } from '../../../sql/verdict.js';
+import { heads, readRequestHeads } from '../../requests/heads.js';
 import { pairDialect } from '../../requests/pair.js';
-import { listed } from '../../requests/schemas.js';
 import { ask } from '../ask.js';
 import type { McpContext } from '../context.js';
 import { databaseOf, given, reads, type Tool, text, textArgument } from './tool.js';
@@ -55,24 +55,21 @@ export const findSimilar: Tool = {
     const database = databaseOf(context, args);
     const filters = given({ environment: textArgument(args, 'environment'), operation: textArgument(args, 'operation') });
     const query = { status: 'executed', database, limit: String(candidates), ...filters };
-    const { requests } = await ask(context, 'listRequests', { query }, listed);
+    const { requests } = await ask(context, readRequestHeads, { query }, heads);
     const wanted = await literalFree(context, args, database);
-    const stored = await findRedactedDetails(
-      context.services.database,
-      requests.map(({ id }) => id),
-    );
-    const scored = requests.map((one) => ({ one, similarity: similarity(wanted, stored.get(one.id) ?? '') }));
+    const likeness = similarTo(wanted);
+    const ids = requests.map(({ id }) => id);
+    const texts = await compareDetails(context.services.database, ids, { wanted, comparedLength, shownLength: shownBytes });
+    const scored = requests.flatMap((one) => {
+      const text = texts.get(one.id);
+      if (text === undefined) return [];
+      return { ...one, detail: cutBytes(text.start, shownBytes), similarity: text.isWanted ? 1 : likeness(text.literalFree) };
+    });
     // The list is newest first, and the sort keeps that order among equals.
     const best = scored.filter((each) => each.similarity > 0).sort((a, b) => b.similarity - a.similarity);
-    return { structured: { requests: best.slice(0, Number(args.limit)).map(shownOf) } };
+    return { structured: { requests: best.slice(0, Number(args.limit)).map(({ updated_at: _, ...one }) => one) } };
   },
 };
-
-const shownOf = ({ one, similarity: value }: { one: Record<string, unknown> & { detail: string }; similarity: number }) => ({
-  ...Object.fromEntries(shownFields.map((field) => [field, one[field]])),
-  detail: cutBytes(one.detail, shownBytes),
-  similarity: value,
-});
 
 /** The text as stored requests are compared by (AU-51). */
 async function literalFree({ call, services }: McpContext, args: Record<string, unknown>, database: string): Promise<string> {

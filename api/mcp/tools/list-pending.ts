@@ -1,4 +1,4 @@
-import { listed } from '../../requests/schemas.js';
+import { heads, readRequestHeads } from '../../requests/heads.js';
 import { ask } from '../ask.js';
 import type { McpContext } from '../context.js';
 import { reads, type Tool, text } from './tool.js';
@@ -8,7 +8,7 @@ const shownFields = ['id', 'operation', 'database', 'environment', 'requester', 
 /** At most 20 requests whose current step the caller can approve, without their SQL. */
 export async function pendingRequests(context: McpContext): Promise<{ requests: object[] }> {
   const query = { pending_for_me: 'true', limit: '20' };
-  const { requests } = await ask(context, 'listRequests', { query }, listed);
+  const { requests } = await ask(context, readRequestHeads, { query }, heads);
   return { requests: requests.map((one) => Object.fromEntries(shownFields.map((field) => [field, one[field]]))) };
 }
 
