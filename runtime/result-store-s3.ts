@@ -16,7 +16,9 @@ import { otherText, type PutObject, type ResultStore } from './result-store.js';
 /** Attempts per call. The library retries failures that may be temporary. */
 const attempts = 3;
 const connectMs = 2000;
+/** For the answer to begin; an object that is sent has more time, as by a link that brings this many bytes per millisecond. */
 const answerMs = 5000;
+const leastBytesPerMs = 1000;
 /** A body without progress for this long is aborted. A slow reader of a result holds its body back. */
 const idleMs = 60_000;
 /** The limit of all attempts together, for a transfer and for any other call. */
@@ -92,10 +94,10 @@ async function put(place: Bucket, key: string, bytes: Uint8Array): Promise<PutOb
     ChecksumSHA256: hash.toString('base64'),
     IfNoneMatch: '*',
   });
-  const deadline = within(transferMs);
+  const limits = { ...within(transferMs), requestTimeout: answerMs + bytes.length / leastBytesPerMs };
   for (let tried = 1; ; tried += 1) {
     try {
-      await place.client.send(command, deadline);
+      await place.client.send(command, limits);
       return { sha256, length: bytes.length, existed: false };
     } catch (error) {
       const status = statusOf(error);
