@@ -3,7 +3,6 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { takeLock } from '../bin/lock.mjs';
 import { clone, type Layout } from './layout.js';
-import { holdsCluster } from './move-cluster.js';
 import { formerServer } from './postgres.js';
 import { possibleDataDirs } from './postgres-programs.js';
 
@@ -40,7 +39,7 @@ export function removeLeftCluster(layout: Layout): string | null {
   const [usual, elsewhere] = possibleDataDirs(clone, layout.postgres) as [string, string];
   if ([layout.passwords, layout.state, usual].some((path) => existsSync(path))) return null;
   // One whose server still runs is left to the start, which waits for its end.
-  if (!holdsCluster(elsewhere) || formerServer(elsewhere) !== null) return null;
+  if (!existsSync(elsewhere) || formerServer(elsewhere) !== null) return null;
   removeCluster(layout);
   return elsewhere;
 }

@@ -115,6 +115,11 @@ describe('the folder of a development gateway (HD-91)', () => {
     await once(server, 'exit');
     expect(removeLeftCluster(layout)).toBe(elsewhere);
     expect(existsSync(elsewhere)).toBe(false);
+    // A removal that was cut short.
+    mkdirSync(elsewhere, { recursive: true });
+    writeFileSync(join(elsewhere, 'base'), '');
+    expect(removeLeftCluster(layout)).toBe(elsewhere);
+    expect(existsSync(elsewhere)).toBe(false);
   });
 });
 
