@@ -138,6 +138,8 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     await page.getByRole('link', { name: 'New request' }).first().click();
     await page.locator('.cm-content').getByText('as unsent').waitFor();
     expect(await page.getByLabel('Reason').inputValue()).toBe('');
+    await page.goto(`${gateway.api.url}/console/new?from=`);
+    await page.locator('.cm-content').getByText('as unsent').waitFor();
     // The first request in bob's inbox is that of another test.
     await gateway.api.call('POST', `/api/requests/${id}/cancel`, { token: gateway.tokens.alice });
   });

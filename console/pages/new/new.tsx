@@ -14,7 +14,8 @@ import { usePreflight } from './use-preflight.js';
 
 /** Writes a request, with what it would come to beside it. */
 export function NewRequest() {
-  const { from } = useLocation().query;
+  // A link may name none.
+  const from = useLocation().query.from || undefined;
   const databases = useLoaded('databases', (signal) => answer(api.GET('/api/databases', { signal })));
   const first = useLoaded(`draft ${from ?? ''}`, () => draftOf(from));
   return (
