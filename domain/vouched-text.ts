@@ -1,6 +1,6 @@
 import { utf8Length } from '../lib/utf8.js';
 import { canonicalJson } from './canonical-json.js';
-import type { Decision, Execution, StoredRequest } from './request/types.js';
+import { type Decision, type Execution, isSuccess, type StoredRequest } from './request/types.js';
 
 /**
  * The texts that authentication codes are computed over (HD-50). The first line names the kind of text and its version; each value is preceded by its
@@ -87,8 +87,7 @@ export function stateText(r: State): string {
 }
 
 /** More is applied than the attempt's status says: a part, or all by a report that decided nothing. */
-const hasMoreApplied = ({ status, outcome }: Attempt) =>
-  outcome === 'partial' || (status !== 'completed' && (outcome === 'committed' || outcome === 'already_applied'));
+const hasMoreApplied = ({ status, outcome }: Attempt) => outcome === 'partial' || (status !== 'completed' && isSuccess(outcome));
 
 const attemptValues = (a: Attempt): Value[] => [a.id, a.fence, a.mutating, a.marker, a.status, a.lost, a.unresolved];
 

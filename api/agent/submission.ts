@@ -5,7 +5,7 @@ import { invalid } from '../../domain/errors.js';
 import { readSteps, type Steps, toldSteps } from '../../domain/migration/steps.js';
 import { otherFence } from '../../domain/request/judge-result.js';
 import type { MarkerMismatch, Submission } from '../../domain/request/moves.js';
-import { OUTCOMES, type Outcome } from '../../domain/request/types.js';
+import { isSuccess, OUTCOMES, type Outcome } from '../../domain/request/types.js';
 import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
 import { cutBytes } from '../../lib/utf8.js';
@@ -14,7 +14,6 @@ import { named, text } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 import { auditError } from '../requests/redaction.js';
 
-const succeeded: ReadonlySet<Outcome> = new Set(['committed', 'already_applied']);
 const maxErrorBytes = 4096;
 const maxFence = 2_147_483_647;
 // Accepts counts that JSON.parse rounded: a count must never cost us the outcome of the SQL (AG-50a).
@@ -111,7 +110,7 @@ function dataOf({ success, outcome }: ResultBody, sent: Uint8Array | null, steps
 
 function outcomeOf({ success, outcome: told }: ResultBody, data: Uint8Array | null): Outcome {
   const outcome = told ?? (success ? 'committed' : data === null ? 'rolled_back' : 'partial');
-  if (succeeded.has(outcome) !== success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
+  if (isSuccess(outcome) !== success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
   return outcome;
 }
 

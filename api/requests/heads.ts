@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { iso } from '../../db/row-types.js';
 import { route } from '../http/route.js';
-import { listQuery, readPage } from './list.js';
+import { listAccess, listQuery, readPage } from './list.js';
 import { basics } from './schemas.js';
 
 const { id, requester, database, environment, operation, status, created_at, updated_at } = basics;
@@ -20,7 +20,7 @@ export const readRequestHeads = route({
   path: '/',
   summary: 'Read a page of requests without their texts',
   tag: 'requests',
-  access: { anyOf: ['request.view'], unless: 'pending_for_me' },
+  access: listAccess,
   query: listQuery,
   status: 200,
   response: heads,

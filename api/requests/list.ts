@@ -27,6 +27,9 @@ export const listQuery = z.object({
   decided_by_me: booleanParam(false, 'Only those that you approved or rejected.'),
 });
 
+/** Who may ask for it. */
+export const listAccess = { anyOf: ['request.view'], unless: 'pending_for_me' } as const;
+
 type Page = z.input<typeof listed>;
 
 type ListCall = Pick<Call<undefined, z.output<typeof listQuery>, undefined>, 'caller' | 'query'>;

@@ -5,7 +5,7 @@ import { booleanParam, choiceParam, integerParam, limitParam } from '../http/que
 import { type Route, route } from '../http/route.js';
 import { evidenceDocument, showEvidence } from './evidence.js';
 import { showExecutions } from './executions.js';
-import { listQuery, showRequests } from './list.js';
+import { listAccess, listQuery, showRequests } from './list.js';
 import { executions, listed, workflow } from './schemas.js';
 import { shownAhead, showRequest } from './show.js';
 import { shown } from './shown-schema.js';
@@ -23,7 +23,7 @@ export const readRoutes: Route[] = [
     description:
       'Newest first. These are your own, those that wait for your approval or that you decided on, those that were shared with you, and with `request.view:any` all.',
     tag: 'requests',
-    access: { anyOf: ['request.view'], unless: 'pending_for_me' },
+    access: listAccess,
     query: listQuery,
     status: 200,
     response: listed,

@@ -111,12 +111,10 @@ function writeOutput(what: string, path: string, text: string, ran: { id: string
     const problem = failure(
       'internal_error',
       `${what}: the statement ran, but ${path} could not be written (${fileFault(error)})`,
-      {
-        hint: `svc request result ${ran.id}`,
-        data: ran.envelope,
-      },
+      { hint: `svc request result ${ran.id}`, data: ran.envelope },
     );
-    throw Object.assign(problem, { requestId: ran.id });
+    problem.requestId = ran.id;
+    throw problem;
   }
 }
 

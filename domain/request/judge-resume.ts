@@ -5,7 +5,7 @@ import { checkDatabase, commonRefusal, conflict, integrityFailed, partlyApplied,
 import type { Move } from './moves.js';
 import { notPermitted } from './refused.js';
 import { isOwner } from './relation.js';
-import type { Execution, Instant, StoredRequest } from './types.js';
+import { type Execution, type Instant, isSuccess, type StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
 
 type Resume = Extract<Move, { kind: 'resume' }>;
@@ -85,7 +85,7 @@ function wrongStatus(request: StoredRequest): GatewayError | null {
 
 /** Of an attempt that is unresolved, the next one finds out by its markers how much of the cap it has used (MI-35). */
 const hasApplied = ({ status, outcome, unresolved }: Execution) =>
-  !unresolved && (status === 'completed' || outcome === 'committed' || outcome === 'already_applied' || outcome === 'partial');
+  !unresolved && (status === 'completed' || outcome === 'partial' || isSuccess(outcome));
 
 /** RQ-83, RQ-84. */
 function usedUp(request: StoredRequest, { policy }: Pick<Resume, 'policy'>): GatewayError | null {

@@ -1,5 +1,5 @@
 import { type AuditDraft, systemActor } from '../audit/draft.js';
-import type { Execution, Instant, StoredRequest } from './types.js';
+import { type Execution, type Instant, isSuccess, type StoredRequest } from './types.js';
 import { changed, type ExecutionChange, type ExecutionEnd, type Verdict } from './verdict.js';
 
 /**
@@ -19,10 +19,8 @@ export function provenMeanwhile(request: StoredRequest, now: Instant): Verdict |
 
 /** The attempt that reported a success while a newer fence existed, and whose outcome nothing has settled since, `settled` included (RQ-73). */
 export function notedSuccess({ attempts }: StoredRequest, settled: readonly number[] = []): Execution | null {
-  return attempts.findLast((one) => one.unresolved && isSuccess(one) && !settled.includes(one.fence)) ?? null;
+  return attempts.findLast((one) => one.unresolved && isSuccess(one.outcome) && !settled.includes(one.fence)) ?? null;
 }
-
-const isSuccess = ({ outcome }: Execution) => outcome === 'committed' || outcome === 'already_applied';
 
 export const provenState = ({ windowSecs }: Execution, now: Instant) =>
   ({

@@ -37,6 +37,9 @@ export type CancelCause = 'requested' | 'user_suspended' | 'user_deleted';
 export const OUTCOMES = ['committed', 'already_applied', 'rolled_back', 'not_started', 'partial', 'unknown'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
+/** Whether this outcome says that the whole change is there. */
+export const isSuccess = (outcome: Outcome | null): boolean => outcome === 'committed' || outcome === 'already_applied';
+
 /** How an agent writes markers. With 2, each marker carries its execution id and lives in the markers' own schema (HD-40, HD-41). */
 export type MarkerForm = 1 | 2;
 
