@@ -16,6 +16,7 @@ export interface TokenRow {
   agentScopes: string[] | null;
   name: string | null;
   provisioningKind: ProvisioningKind;
+  word: StoredCredential['word'];
   expiresAt: number | null;
   revokedAt: number | null;
   createdAt: number;
@@ -23,7 +24,7 @@ export interface TokenRow {
 }
 
 const columns = `id, subject_type as "subjectType", subject_id as "subjectId", token_prefix as "tokenPrefix", scope_ceiling as "scopeCeiling",
-  agent_scopes as "agentScopes", name, provisioning_kind as "provisioningKind", expires_at as "expiresAt",
+  agent_scopes as "agentScopes", name, provisioning_kind as "provisioningKind", provider_word as word, expires_at as "expiresAt",
   coalesce(revoked_at, (select p.revoked_at from tokens p where p.id = tokens.parent_id)) as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
 
 export function listTokens(db: Queryable, ofUser: string | null): Promise<TokenRow[]> {

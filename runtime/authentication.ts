@@ -15,7 +15,7 @@ import { type Admitted, type AuthFailure, type Refused, stranger, type Verdict }
 import type { Generation } from './generation.js';
 import { httpStatus } from './http-errors.js';
 import type { AuthenticateJwt } from './oidc/authenticate.js';
-import { oidcInForce, rulesOf } from './oidc/in-force.js';
+import { oidcInForce, wordInForce } from './oidc/in-force.js';
 import type { Meter } from './rate-limits/meter.js';
 
 export interface Authenticated extends Admitted {
@@ -145,9 +145,8 @@ function authenticateFound(
   if (found.userStatus !== 'active') return refused('auth.user_suspended', 'user suspended', 'suspended');
   const oidc = word === null ? null : oidcInForce(config);
   if (word !== null && oidc === null) return refused('auth.oidc_not_configured', 'OIDC not configured', 'oidc_not_configured');
-  // The token that the session was made from might be refused now, or have other groups and roles.
-  if (oidc !== null && word?.rules !== rulesOf(oidc)) return refused('auth.oidc_failed', 'invalid token', 'oidc_rules_changed');
-  const jwt = word && oidc && { ...word, defaultRole: oidc.defaultRole };
+  const jwt = word && wordInForce(word, oidc);
+  if (word !== null && jwt === null) return refused('auth.oidc_failed', 'invalid token', 'oidc_rules_changed');
   const caller = storedCaller(found, generation.shared.auth, jwt);
   if (caller === 'no_roles') return refused('auth.no_roles_resolved', 'insufficient permissions', caller);
   if (caller === 'scope_ceiling') return refused('auth.insufficient_scope', 'insufficient permissions', caller);

@@ -10,6 +10,7 @@ import { applyCeiling, can, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import { tokenStatus } from '../../domain/token-rules.js';
 import { isUuid } from '../../lib/uuid.js';
+import { oidcInForce, wordInForce } from '../../runtime/oidc/in-force.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { shownCeiling, shownScopes, tokenRevoked } from './events.js';
@@ -33,9 +34,9 @@ export async function revoke(call: TokenCall, { database }: Services) {
 }
 
 /** `GET /api/tokens/{id}/inspect` (IM-74). */
-export async function inspect(call: TokenCall, { database }: Services) {
-  const token = await readableToken(call, database, true);
-  const resolved = await rolesOfSubject(call, database, token);
+export async function inspect(call: TokenCall, services: Services) {
+  const token = await readableToken(call, services.database, true);
+  const resolved = await rolesOfSubject(call, services, token);
   const ceiling = token.scopeCeiling === null ? null : { roles: token.scopeCeiling };
   const status = tokenStatus(token, token.now);
   const effective = status === 'active' ? applyCeiling(token.subjectType, resolved, ceiling) : [];
@@ -85,9 +86,11 @@ const othersTokens =
 
 const isOwn = (caller: Caller, token: TokenRow) => token.subjectType === caller.kind && token.subjectId === caller.id;
 
-async function rolesOfSubject(call: TokenCall, database: Services['database'], token: TokenRow): Promise<EffectiveRole[]> {
+async function rolesOfSubject(call: TokenCall, { database, config }: Services, token: TokenRow): Promise<EffectiveRole[]> {
   if (token.subjectType === 'agent') return applyCeiling('agent', [], null);
   const user = await findUser(database, token.subjectId);
   if (user === undefined) return [];
-  return resolveRoles({ direct: user.roles, groups: user.groups, config: call.generation.shared.auth });
+  const jwt = token.word && wordInForce(token.word, oidcInForce(config()));
+  if (token.word !== null && jwt === null) return [];
+  return resolveRoles({ direct: user.roles, groups: user.groups, config: call.generation.shared.auth, ...(jwt && { jwt }) });
 }

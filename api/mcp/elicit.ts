@@ -8,7 +8,7 @@ import {
 } from '../../db/mcp-elicitations.js';
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
-import { invalid } from '../../domain/errors.js';
+import { GatewayError, invalid } from '../../domain/errors.js';
 import { maxReasonBytes, reasonQuestion } from '../../domain/mcp-texts.js';
 import { isRecord } from '../../lib/record.js';
 import type { Services } from '../context.js';
@@ -42,12 +42,17 @@ export async function elicitReason(services: Services, call: HttpCall, flight: F
   return answer?.reason ?? false;
 }
 
-/** A response that the client posts (MC-31). Only the first answer to a question that is open counts. */
+/**
+ * A response that the client posts (MC-31). Only the first answer to a question that is open counts; one that cannot be read is 400 and ends the question
+ * as declined, for clients do not answer twice, and the tool would wait for its time limit.
+ */
 export async function takeAnswer(services: Services, session: McpSession, { id, result, failed }: Answered): Promise<void> {
   const number = /^"elicit-(0|[1-9]\d{0,8})"$/.exec(id)?.[1];
   const answer = failed ? declined : readAnswer(result);
-  const isTaken = number !== undefined && (await answerElicitation(services.database, session.id, Number(number), answer));
+  const taken = answer instanceof GatewayError ? declined : answer;
+  const isTaken = number !== undefined && (await answerElicitation(services.database, session.id, Number(number), taken));
   if (!isTaken) throw invalid('no question with this id is open', 'body.id');
+  if (answer instanceof GatewayError) throw answer;
 }
 
 interface Answered {
@@ -59,13 +64,13 @@ interface Answered {
 
 const declined: ElicitationAnswer = { action: 'decline', reason: null };
 
-function readAnswer(result: unknown): ElicitationAnswer {
+function readAnswer(result: unknown): ElicitationAnswer | GatewayError {
   const { action, content } = isRecord(result) ? result : {};
   if (action === 'decline' || action === 'cancel') return { action, reason: null };
-  if (action !== 'accept') throw invalid('action must be accept, decline or cancel', 'body.result.action');
+  if (action !== 'accept') return invalid('action must be accept, decline or cancel', 'body.result.action');
   const reason = isRecord(content) ? content.reason : undefined;
   if (typeof reason !== 'string' || reason.trim() === '' || Buffer.byteLength(reason) > maxReasonBytes || badText.test(reason))
-    throw invalid(`reason must be a text of 1 to ${maxReasonBytes} bytes`, 'body.result.content.reason');
+    return invalid(`reason must be a text of 1 to ${maxReasonBytes} bytes`, 'body.result.content.reason');
   return { action, reason };
 }
 

@@ -42,6 +42,23 @@ it.each([
   expect(await answered(toml())).toEqual({ status: 401, code, cleared: true });
 });
 
+async function inspected(toml: string) {
+  const { tokens } = (await api.call('GET', '/api/tokens', { token: api.tokens.admin })).body;
+  const { id } = tokens.find(({ name }: { name: string | null }) => name === 'console');
+  const other = await api.another({ toml: `${shopToml}${toml}` });
+  const { status, body } = await other.call('GET', `/api/tokens/${id}/inspect`, { token: api.tokens.admin });
+  await other.close();
+  return [status, body.resolved_roles, body.effective_roles];
+}
+
+it('the inspection of its session names the roles that the provider gives (IM-74)', async () => {
+  expect(await inspected(oidcToml(provider.issuer, mapping))).toEqual([200, ['admin'], ['admin']]);
+});
+
+it('and none once the session has ended with the mapping (IM-74, CO-11)', async () => {
+  expect(await inspected(oidcToml(provider.issuer))).toEqual([200, [], []]);
+});
+
 it('and lasts while the token is judged as it was (CO-11)', async () => {
   expect((await answered(oidcToml(provider.issuer, mapping))).status).toBe(200);
   const others = 'client_secret = "new-secret-of-the-client"\nscopes = "openid email"\ndefault_role = "requester"\n';
