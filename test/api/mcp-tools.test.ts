@@ -7,13 +7,14 @@ import { type McpCalls, mcpCalls } from './mcp-calls.js';
 
 /** Only people pass by themselves here. */
 const deskToml = [
-  databaseToml('desk', ['guided', 'closed']),
+  databaseToml('desk', ['guided', 'closed', 'deserted']),
   workflowToml({
     database: 'desk',
     environment: 'guided',
     auto: '{ mode = "risk_based", risk = "high", channels = ["api", "slack"] }',
     steps: [[{ group: 'dba-team' }]],
   }),
+  workflowToml({ database: 'desk', environment: 'deserted', steps: [[{ user: 'nemo' }]] }),
   workflowToml({ database: 'desk', environment: 'closed', auto: '{ mode = "always", channels = ["api"] }' }),
 ].join('');
 
@@ -90,6 +91,16 @@ describe('svc_execute_query', () => {
       environment: 'production',
     });
     expect([structuredContent.status, structuredContent.approvers, isError]).toEqual(['pending', ['group:dba-team'], false]);
+  });
+
+  it('a pending request that nobody can approve says so (RQ-38)', async () => {
+    const { structuredContent, content } = await mcp.tool('svc_execute_query', {
+      sql: 'select 1',
+      database: 'desk',
+      environment: 'deserted',
+    });
+    expect(structuredContent.approvers).toEqual(['user:nemo']);
+    expect(content[0].text).toContain('Warning: nobody can approve step 1 of 1 as things are');
   });
 
   it('a failed run is an error with the same structure (MC-42)', async () => {

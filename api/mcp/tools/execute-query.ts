@@ -42,7 +42,7 @@ export const executeQuery: Tool = {
     const ended = goesOn.has(made.status)
       ? (await follow(context, made.id, { ms: waitMs, isThere: (status) => !goesOn.has(status) })).request
       : made;
-    const { outcome, sentence } = await outcomeOf(context, ended, made.status === 'pending' ? made.approvers : []);
+    const { outcome, sentence } = await outcomeOf(context, ended, made);
     return { structured: outcome, sentence, isError: wentWrong(outcome.status) };
   },
 };

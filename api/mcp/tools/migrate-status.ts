@@ -39,7 +39,7 @@ export const migrateStatus: Tool = {
     if (made.status === 'approved') await resume(context, made.id);
     const waits = made.status !== 'pending';
     const ended = waits ? (await follow(context, made.id, { ms: waitMs, isThere: (status) => FINAL.has(status) })).request : made;
-    const { outcome, sentence } = await outcomeOf(context, ended, made.status === 'pending' ? made.approvers : []);
+    const { outcome, sentence } = await outcomeOf(context, ended, made);
     const { request_id, status, result_text } = outcome;
     const structured = { request_id, status, applied_versions: appliedVersions(result_text), result_text };
     return { structured, sentence, isError: wentWrong(status) };

@@ -29,19 +29,24 @@ export interface Told {
   sentence: string;
 }
 
-/** The request as it is, with the start of its result where there is one and the caller may read it. */
+/**
+ * The request as it is, with the start of its result where there is one and the caller may read it. `known` is what the gateway said of it before: who has
+ * to act next while it is pending, and its warnings (RQ-38).
+ */
 export async function outcomeOf(
   context: McpContext,
   request: Pick<ShownRequest, 'id' | 'status'>,
-  approvers: string[],
+  known: { approvers: string[]; warnings?: string[] | undefined },
 ): Promise<Told> {
   const { id, status } = request;
+  const approvers = status === 'pending' ? known.approvers : [];
+  const warnings = known.warnings?.map((warning) => `Warning: ${warning}.`) ?? [];
   const head = { request_id: id, status, approvers };
   const hasRun = status === 'executed' || status === 'failed';
   const result = hasRun ? await readResult(context, id) : nothing;
   return {
     outcome: { ...head, ...result.start },
-    sentence: [sentenceOf(status, id, approvers), result.note].filter(Boolean).join(' '),
+    sentence: [sentenceOf(status, id, approvers), ...warnings, result.note].filter(Boolean).join(' '),
   };
 }
 

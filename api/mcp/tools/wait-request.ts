@@ -35,7 +35,7 @@ export const waitRequest: Tool = {
     const secs = Math.min(z.number().parse(args.timeout), longestSecs);
     const runs = args.include_result !== false;
     const { request, timedOut } = await (runs ? runAndFollow : followOnly)(context, id, secs * 1000);
-    const { outcome, sentence } = await outcomeOf(context, request, nextApprovers(request));
+    const { outcome, sentence } = await outcomeOf(context, request, { approvers: nextApprovers(request) });
     return { structured: { ...outcome, timed_out: timedOut }, sentence };
   },
 };
@@ -68,8 +68,7 @@ export async function resume(context: McpContext, id: string): Promise<void> {
 }
 
 /** Who has to act next. */
-export function nextApprovers({ status, approval_progress: progress }: ShownRequest): string[] {
-  if (status !== 'pending') return [];
+function nextApprovers({ approval_progress: progress }: ShownRequest): string[] {
   const step = progress?.steps[progress.current_step];
   return step?.approvers_required.map(({ selector }) => selector) ?? [];
 }
