@@ -106,7 +106,10 @@ export function controlled(cluster: Cluster): OwnPostgres {
     start,
     async revive() {
       const hasEnded = () => child === null || child.hasExited();
-      await eventually(async () => hasEnded() || (await takesConnections(url('postgres'))), 60_000);
+      const isSettled = async () => hasEnded() || (await takesConnections(url('postgres')));
+      await eventually(isSettled, 60_000).catch(({ message }: Error) => {
+        throw new Error(`${message}; the end of its log:\n${readFileSync(logFile, 'utf8').slice(-3000)}`);
+      });
       if (!hasEnded()) return false;
       await start();
       return true;
