@@ -8,8 +8,11 @@ export function withCredentialHint(problem: CommandFailure, { credential, source
   return hint === null || problem.hint !== null ? problem : new CommandFailure(code, message, { hint, reason, exit, data });
 }
 
-const loginHint = (code: string) =>
-  ['auth.oidc_failed', 'auth.token_expired', 'auth.invalid_token'].includes(code) ? 'svc login' : null;
+/** The credential was refused, and another one of the same person would do. */
+export const asksForLogin = (code: string): boolean =>
+  ['auth.oidc_failed', 'auth.token_expired', 'auth.invalid_token'].includes(code);
+
+const loginHint = (code: string) => (asksForLogin(code) ? 'svc login' : null);
 
 function tokenHint(code: string, source: string): string | null {
   const next = 'an administrator makes a new one: svc user reissue-initial-token ID';

@@ -1,6 +1,7 @@
 import { sleep } from '../../lib/sleep.js';
 import { answerFailure } from '../client.js';
 import type { Context } from '../context.js';
+import { asksForLogin } from '../credential-hint.js';
 import { CommandFailure, failure, noOutcome } from '../failure.js';
 import { endedFailure, type Followed, waitsForApproval, waitsForResume } from './outcome.js';
 import { patiently } from './patience.js';
@@ -133,7 +134,7 @@ class Follower {
   }
 }
 
-/** A failure of the way to the server, which says nothing of the request, with the command of `svc request` that goes on from there. */
+/** A failure of the way to the server or of the credential, which says nothing of the request, with the command of `svc request` that goes on from there. */
 export function withContinuation(error: unknown, id: string, again: string): unknown {
   if (!(error instanceof CommandFailure) || !cutsOff(error.code)) return error;
   const hint = `the request continues: svc request ${again} ${id}`;
@@ -145,4 +146,4 @@ export function withContinuation(error: unknown, id: string, again: string): unk
   });
 }
 
-const cutsOff = (code: string) => noOutcome.includes(code) || code === 'rate.limited';
+const cutsOff = (code: string) => noOutcome.includes(code) || asksForLogin(code) || code === 'rate.limited';

@@ -50,12 +50,13 @@ describe('calling the server', () => {
     expect(error).toEqual({ code: 'validation.failed', message: expect.any(String), hint: null });
   });
 
-  it('names the request and how to go on when a server or a proxy fails on the way (CL-22)', async () => {
+  it('names the request and how to go on when a server or a proxy fails on the way, or the credential ends (CL-22)', async () => {
     api.on(paths.create, created('dispatched')).on(paths.stream, { drop: true });
     for (const [reply, code] of [
       [{ status: 502, body: '<html>' }, 'server_error'],
       [{ status: 503, body: { error: 'the server ends', code: 'service.draining', hint: null } }, 'service.draining'],
       [{ status: 500, body: { error: 'internal server error', code: 'internal', hint: 'request id 7' } }, 'internal'],
+      [{ status: 401, body: { error: 'token expired', code: 'auth.token_expired', hint: null } }, 'auth.token_expired'],
     ] as const) {
       api.on(paths.show, reply);
       for (const [command, again] of [
