@@ -27,7 +27,8 @@ export function checkOutput({ terminal, what }: Context, { output }: DeliveryOpt
   const path = resolve(terminal.directory, output);
   let isFolder = false;
   try {
-    accessSync(isStream(path) ? path : dirname(path), constants.W_OK);
+    // Only with the slash is a file in the place of the folder an error on every Node.
+    accessSync(isStream(path) ? path : `${dirname(path)}/`, constants.W_OK);
     isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch (error) {
     throw failure('usage', `${what}: --output ${output} cannot be written (${fileFault(error)}); nothing was sent`);
