@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 
 /**
  * Creates `docs/demo.svg` from the demo's own output: `npm run demo 2>/dev/null | npx tsx dev/picture.ts`. Ids and times are
@@ -8,16 +9,19 @@ const columns = 128;
 const lineHeight = 18;
 const characterWidth = 7.85;
 const padding = 22;
-const target = new URL('../docs/demo.svg', import.meta.url);
+/** The committed picture. */
+export const pictureFile = new URL('../docs/demo.svg', import.meta.url);
 
 interface Line {
   text: string;
   colour: string;
 }
 
-const lines = play(readFileSync(0, 'utf8')).flatMap((text) => wrap(text).map((part) => ({ text: part, colour: colourOf(text) })));
-if (!lines.some((line) => line.text.startsWith('$ '))) throw new Error('no demo output on standard input');
-writeFileSync(target, svg(lines));
+export function pictureOf(output: string): string {
+  const lines = play(output).flatMap((text) => wrap(text).map((part) => ({ text: part, colour: colourOf(text) })));
+  if (!lines.some((line) => line.text.startsWith('$ '))) throw new Error('no demo output on standard input');
+  return svg(lines);
+}
 
 /** The part for readers: from the play's first sentence to the end of the read on staging. */
 function play(output: string): string[] {
@@ -68,3 +72,6 @@ function colourOf(line: string): string {
 function escaped(line: string): string {
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href)
+  writeFileSync(pictureFile, pictureOf(readFileSync(0, 'utf8')));

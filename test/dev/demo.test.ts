@@ -2,6 +2,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pictureFile, pictureOf } from '../../dev/picture.js';
 import { demoWaitMs, startDemo } from '../support/demo.js';
 import { hasIpv6 } from '../support/ipv6.js';
 import { isAlive } from '../support/processes.js';
@@ -88,6 +89,11 @@ describe('npm run demo', { shuffle: false }, () => {
     expect(described.filter((command) => !printed.has(command))).toEqual([]);
   });
 
+  it('prints what the picture of the README shows (CONTRIBUTING.md says how to draw it again)', () => {
+    const printed = new Set(steadyLines(pictureOf(output)));
+    expect(steadyLines(readFileSync(pictureFile, 'utf8')).filter((line) => !printed.has(line))).toEqual([]);
+  });
+
   it('stops everything on Ctrl-C and leaves nothing behind (DV-5, DV-6)', async () => {
     const folder = /Starting a new gateway in (\S+)/.exec(output)![1]!;
     const children = childrenOf(demo.pid!);
@@ -103,4 +109,17 @@ describe('npm run demo', { shuffle: false }, () => {
 function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });
   return stdout.trim().split('\n').map(Number);
+}
+
+/** The lines of a picture without what is different in each run: ids, times, ports, whether an event is sealed and the plan there. */
+function steadyLines(picture: string): string[] {
+  const lines = [...picture.matchAll(/^<text [^>]*>(.*)<\/text>$/gm)].map(([, line]) =>
+    line!
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+      .replace(/^ *\d* +TIME/, 'TIME')
+      .replace(/localhost:\d+/, 'localhost')
+      .replace(/in [\d.]+ m?s$/, ''),
+  );
+  return lines.filter((line) => !/plan|^ {2}PostgreSQL: /.test(line));
 }

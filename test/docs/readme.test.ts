@@ -5,14 +5,29 @@ import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
-const pages = ['README.md', 'CHANGELOG.md', ...inDocs.map((name) => `docs/${name}`)];
+const beside = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'deploy/helm/README.md'];
+const pages = [...beside, ...inDocs.map((name) => `docs/${name}`)];
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
+const withoutBlocks = (page: string) => textOf(page).replace(/^ *```[^\n]*\n.*?^ *```$/gms, '');
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page: string) =>
+  [...withoutBlocks(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 
 describe.each(pages)('%s', (page) => {
-  it('links to files that exist', () => {
-    const text = textOf(page).replace(/`[^`\n]*`/g, '');
-    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target!);
-    expect(links.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
+  it('links to files and headings that exist', () => {
+    const text = withoutBlocks(page).replace(/`[^`\n]*`/g, '');
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)];
+    const isDead = ([, path, anchor]: readonly string[]) => {
+      const target = path ? join(dirname(page), path) : page;
+      return !existsSync(join(root, target)) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
+    };
+    expect(links.filter(isDead).map(([link]) => link)).toEqual([]);
   });
 
   it('names npm scripts and benches that exist', () => {
