@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { serverToml } from '../../cli/init/server-toml.js';
 import { planDemo, planGiven, readGivenConfig } from '../../dev/gateway-plan.js';
-import { layoutOf } from '../../dev/layout.js';
+import { clone, layoutOf } from '../../dev/layout.js';
 import { loadPasswords } from '../../dev/passwords.js';
 import type { PostgresServer } from '../../dev/postgres.js';
 
@@ -23,6 +25,14 @@ describe('svc dev with a given server.toml (DV-2)', () => {
     expect(readGivenConfig(file).needs).toEqual({ postgres: true, temporal: true });
     const { environment } = planGiven(readGivenConfig(file), 'postgres://embedded', null);
     expect(environment.SVC_DEV_DATABASE_URL).toBe('postgres://embedded');
+  });
+
+  it('takes them for the file of `svc init` without the lines that docs/installing.md takes out', () => {
+    const page = readFileSync(join(clone, 'docs/installing.md'), 'utf8');
+    const [, command] = /^ *\$ (sed .*) \.\.\/try\/server\.toml$/m.exec(page)!;
+    writeFileSync(file, serverToml);
+    execFileSync('sh', ['-c', `${command} '${file}'`]);
+    expect(readGivenConfig(file).needs).toEqual({ postgres: true, temporal: true });
   });
 
   it('takes those that it names', () => {
