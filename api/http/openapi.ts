@@ -1,28 +1,9 @@
 import type { z } from 'zod';
-import { type ErrorCode, reasons } from '../../domain/errors.js';
-import { httpStatus, maxErrorTextBytes } from '../../runtime/http-errors.js';
 import { accessText } from './openapi-access.js';
+import { errorSchema, failures, retryAfter } from './openapi-errors.js';
 import { type Json, type NamedSchemas, namedSchemas } from './openapi-schemas.js';
 import type { Route } from './route.js';
 import { tags } from './tags.js';
-
-/** Codes that any call with a credential can get (HT-3 to HT-8, http.md section 9), in addition to those that its route declares. */
-const credentialErrors: readonly ErrorCode[] = [
-  'auth.missing_token',
-  'auth.invalid_token',
-  'auth.token_expired',
-  'auth.user_suspended',
-  'auth.oidc_not_configured',
-  'auth.oidc_failed',
-  'auth.no_roles_resolved',
-  'auth.insufficient_scope',
-  'auth.forbidden',
-];
-const bodyErrors: readonly ErrorCode[] = ['validation.unsupported_media_type', 'payload.too_large'];
-/** What is wrong with the HTTP request itself counts too. */
-const anyErrors: readonly ErrorCode[] = ['validation.failed', 'service.unavailable', 'internal'];
-/** Of calls that no route serves. */
-const otherErrors: readonly ErrorCode[] = ['route.not_found', 'route.method_not_allowed', 'config.read_only'];
 
 const about = `An answer of status 400 and above is an object with \`error\`, \`code\` and \`hint\`; decide by \`code\`. Unknown fields of a body change nothing.
 Roles, policies and webhooks are read here and managed in \`server.toml\`: writing to their paths is 405 \`config.read_only\`.`;
@@ -59,40 +40,13 @@ export function openApiDocument(mounted: readonly Route[], version: string): Jso
         },
         agent: { type: 'http', scheme: 'bearer', description: 'The API token of an agent, `svc_…`.' },
       },
+      headers: { RetryAfter: retryAfter },
       schemas: Object.fromEntries(Object.entries({ ...named.components, Error: errorSchema(routes) }).toSorted(byName)),
     },
   };
 }
 
 const byName = ([one]: [string, unknown], [other]: [string, unknown]) => (one < other ? -1 : 1);
-
-const errorSchema = (routes: readonly Route[]) => ({
-  type: 'object',
-  description: 'Why a call was refused or failed.',
-  required: ['error', 'code', 'hint'],
-  properties: {
-    error: {
-      type: 'string',
-      maxLength: maxErrorTextBytes,
-      description: 'What went wrong, in one line for people. It may change.',
-    },
-    code: {
-      type: 'string',
-      enum: [...new Set([...otherErrors, ...routes.flatMap(errorsOf)])].toSorted(),
-      description: 'What went wrong, for programs.',
-    },
-    hint: {
-      type: ['string', 'null'],
-      maxLength: maxErrorTextBytes,
-      description: 'The place of the first wrong value, such as `body.share_with[2]`, or advice.',
-    },
-    reason: {
-      type: 'string',
-      enum: reasons,
-      description: 'What a code with several meanings means here; absent where the code says it all.',
-    },
-  },
-});
 
 function operation(route: Route, named: NamedSchemas, answers: Json): Json {
   return {
@@ -103,7 +57,7 @@ function operation(route: Route, named: NamedSchemas, answers: Json): Json {
     ...security(route),
     ...optional('parameters', [...parameters(route, 'path', named), ...parameters(route, 'query', named)]),
     ...requestBody(route, named),
-    responses: { ...answers, ...failures(errorsOf(route)) },
+    responses: { ...answers, ...failures(route) },
   };
 }
 
@@ -143,13 +97,12 @@ const example = (value: unknown) => (value === undefined ? {} : { example: value
 
 function successes(route: Route, { refer }: NamedSchemas): Json {
   const statuses: number[] = [route.status, ...(route.alsoStatuses ?? [])];
-  return Object.fromEntries(statuses.map((status) => [status, success(route, status, refer)]));
+  const empty = Object.entries(route.alsoEmpty ?? {}).map(([status, description]) => [status, { description }]);
+  return Object.fromEntries([...statuses.map((status) => [status, success(route, status, refer)]), ...empty]);
 }
 
 function success(route: Route, status: number, refer: NamedSchemas['refer']): Json {
   const { response, mediaTypes = ['application/json'], examples } = route;
-  if (status === 204 && route.status !== 204) return { description: 'The time is up, or there is no result to show.' };
-  if (status === 302) return { description: descriptions[302] };
   if (status === 204 || mediaTypes.length === 0) return { description: 'Done; the answer is empty.' };
   const content = mediaTypes.map((type) => [type, { schema: schemaFor(type, response, refer), ...example(examples?.answer) }]);
   return { description: descriptions[status], content: Object.fromEntries(content) };
@@ -159,39 +112,8 @@ const descriptions: Record<number, string> = {
   200: 'Done.',
   201: 'Created.',
   202: 'Accepted; it is not finished yet.',
-  302: 'It is elsewhere.',
 };
 
 /** Anything but JSON is described as a string. */
 const schemaFor = (mediaType: string, response: z.ZodType, refer: NamedSchemas['refer']): Json =>
   mediaType === 'application/json' ? refer(response, 'output') : { type: 'string' };
-
-function errorsOf(route: Route): ErrorCode[] {
-  const codes = new Set<ErrorCode>(anyErrors);
-  const add = (more: readonly ErrorCode[]) => {
-    for (const code of more) codes.add(code);
-  };
-  if (route.access !== 'public') add(credentialErrors);
-  if (route.unlimited !== true) add(['rate.limited']);
-  if (route.body !== undefined || route.form !== undefined || route.rawJson !== undefined) add(bodyErrors);
-  add(route.errors);
-  return [...codes];
-}
-
-/** One entry per status, listing its codes. */
-function failures(codes: readonly ErrorCode[]): Json {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of codes) byStatus.set(httpStatus(code), [...(byStatus.get(httpStatus(code)) ?? []), code]);
-  return Object.fromEntries(
-    [...byStatus].map(([status, list]) => [
-      status,
-      {
-        description: list
-          .toSorted()
-          .map((code) => `\`${code}\``)
-          .join(', '),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    ]),
-  );
-}

@@ -188,7 +188,8 @@ function parseParams(route: Route, params: Incoming['params']): unknown {
 /** Throws if the answer breaks its own schema or the status was not declared: both are bugs. */
 function toReply(route: Route, outcome: unknown): Reply {
   const reply = outcome instanceof Reply ? outcome : new Reply(route.status, { kind: 'value', value: outcome });
-  if (reply.status !== route.status && reply.status < 400 && !route.alsoStatuses?.includes(reply.status as 200))
+  const isOther = reply.status !== route.status && reply.status < 400;
+  if (isOther && !route.alsoStatuses?.includes(reply.status as 200) && !route.alsoEmpty?.[reply.status as 200])
     throw new Error(`${route.operationId} answers an undeclared ${reply.status}`);
   if (reply.body.kind !== 'value') return reply;
   const chunks = [JSON.stringify(route.response.parse(reply.body.value))];

@@ -135,6 +135,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   status: SuccessStatus;
   /** Other statuses that `reply`, `rawJson` and `noContent` may use. */
   alsoStatuses?: readonly SuccessStatus[];
+  /** Others whose answer is empty, each with what it means. */
+  alsoEmpty?: Partial<Record<SuccessStatus, string>>;
   response: R;
   /** What the document says that an answer may be; JSON if absent, without a body if empty. */
   mediaTypes?: readonly string[];

@@ -58,6 +58,7 @@ const probeRoutes = (ready: () => Promise<Readiness>): Route[] => [
     method: 'get',
     path: '/ready',
     summary: 'Whether calls can be served now',
+    description: 'A 503 has the same members, and those of an error.',
     tag: 'operations',
     access: 'public',
     unlimited: true,

@@ -26,7 +26,7 @@ export const startPageRoute = route({
   tag: 'operations',
   access: 'public',
   status: 200,
-  alsoStatuses: [302],
+  alsoEmpty: { 302: 'It is elsewhere.' },
   response: z.string(),
   mediaTypes: ['text/html'],
   errors: [],

@@ -63,7 +63,7 @@ export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
       accessRule: readable,
       params: requestParams,
       status: 200,
-      alsoStatuses: [204],
+      alsoEmpty: { 204: 'The time is up, or there is no result to show.' },
       response: resultEnvelope,
       errors: ['auth.forbidden', 'request.not_found', 'result.gone', 'result.not_found'],
       longPoll: 'result',

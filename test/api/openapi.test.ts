@@ -27,6 +27,25 @@ describe('the OpenAPI document (HT-98)', () => {
     }
   });
 
+  it('describes no body where the answer is empty', () => {
+    const emptyOf = (path: string, method: string, status: number) => document.paths[path][method].responses[status];
+    expect(emptyOf('/mcp', 'post', 202)).toEqual({ description: expect.stringMatching(/no answer/) });
+    expect(emptyOf('/api/requests/{id}/result/stream', 'get', 204)).toEqual({ description: expect.stringMatching(/time is up/) });
+    expect(emptyOf('/', 'get', 302)).toEqual({ description: expect.any(String) });
+    expect(emptyOf('/api/requests/{id}/cancel', 'post', 202).content).toBeDefined();
+  });
+
+  it('says of each 429 and 503 when to call again (HT-27)', () => {
+    const answers = Object.values(document.paths as Record<string, Record<string, Loose>>)
+      .flatMap((item) => Object.values(item))
+      .flatMap(({ responses }) => Object.entries(responses as Record<string, Loose>));
+    const withHeader = new Set(answers.filter(([, { headers }]) => headers !== undefined).map(([status]) => status));
+    const without = new Set(answers.filter(([, { headers }]) => headers === undefined).map(([status]) => status));
+    expect([...withHeader].toSorted()).toEqual(['429', '503']);
+    expect([...without].filter((status) => withHeader.has(status))).toEqual([]);
+    expect(document.components.headers.RetryAfter.schema).toEqual({ type: 'integer', minimum: 1 });
+  });
+
   it('names every operation once and every path parameter', () => {
     const ids: string[] = [];
     for (const [path, item] of Object.entries(
@@ -44,11 +63,14 @@ describe('the OpenAPI document (HT-98)', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('points only at schemas that are there', () => {
+  it('points only at components that are there', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!);
-    expect(
-      new Set(refs.filter((ref) => document.components.schemas[ref.replace('#/components/schemas/', '')] === undefined)),
-    ).toEqual(new Set());
+    const isThere = (ref: string) => {
+      const [, kind, name] = /^#\/components\/(\w+)\/(\w+)$/.exec(ref) ?? [];
+      return document.components[kind ?? '']?.[name ?? ''] !== undefined;
+    };
+    expect(refs.length).toBeGreaterThan(100);
+    expect(refs.filter((ref) => !isThere(ref))).toEqual([]);
   });
 
   it('describes what the router serves, and nothing that is always 405', () => {
