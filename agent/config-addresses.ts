@@ -78,36 +78,39 @@ function readCertificates(file: string | undefined, reading: Reading): string | 
 /** `[databases.<name>.<environment>]`, in file order. */
 export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig[] {
   return Object.entries(toml.databases).flatMap(([database, environments]) =>
-    Object.entries(environments).map(([environment, one]) => {
-      const key = `databases.${database}.${environment}`;
-      const url = valueOrFile(`${key}.url`, one.url, one.url_file, reading);
-      const readUrl = valueOrFile(`${key}.read_url`, one.read_url, one.read_url_file, reading) ?? url;
-      if (one.url === undefined && one.url_file === undefined) reading.report(`${key}.url`, 'a url or url_file is needed');
-      for (const [name, value] of [
-        ['url', url],
-        ['read_url', one.read_url === undefined && one.read_url_file === undefined ? undefined : readUrl],
-      ]) {
-        const problem =
-          value === undefined || value === '' ? null : (urlProblem(value) ?? protectionProblem(value, reading.variables));
-        if (problem !== null) reading.report(`${key}.${name}`, problem);
-      }
-      if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl)) {
-        reading.report(`${key}.read_url`, 'is of another kind of database than url');
-      }
-      if (one.search_path !== undefined && url && dialectOfUrl(url) === 'mysql')
-        reading.report(`${key}.search_path`, 'is of PostgreSQL; an address of MySQL names its database');
-      for (const [at, name] of one.explain_functions.entries())
-        if (isListedCall(name.split('.').at(-1) ?? ''))
-          reading.report(`${key}.explain_functions.${at}`, 'is never planned before approval');
-      return {
-        database,
-        environment,
-        url: url ?? '',
-        readUrl: readUrl ?? '',
-        searchPath: one.search_path ?? null,
-        poolMax: one.pool_max ?? null,
-        explainFunctions: one.explain_functions,
-      };
-    }),
+    Object.entries(environments).map(([environment, one]) => ({
+      database,
+      environment,
+      ...readDatabase(`databases.${database}.${environment}`, one, reading),
+    })),
   );
+}
+
+type DatabaseToml = AgentToml['databases'][string][string];
+
+function readDatabase(key: string, one: DatabaseToml, reading: Reading): Omit<DatabaseConfig, 'database' | 'environment'> {
+  const url = readAddress(`${key}.url`, one.url, one.url_file, reading);
+  const readUrl = readAddress(`${key}.read_url`, one.read_url, one.read_url_file, reading) ?? url;
+  if (one.url === undefined && one.url_file === undefined) reading.report(`${key}.url`, 'a url or url_file is needed');
+  if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl))
+    reading.report(`${key}.read_url`, 'is of another kind of database than url');
+  if (one.search_path !== undefined && url && dialectOfUrl(url) === 'mysql')
+    reading.report(`${key}.search_path`, 'is of PostgreSQL; an address of MySQL names its database');
+  for (const [at, name] of one.explain_functions.entries())
+    if (isListedCall(name.split('.').at(-1) ?? ''))
+      reading.report(`${key}.explain_functions.${at}`, 'is never planned before approval');
+  return {
+    url: url ?? '',
+    readUrl: readUrl ?? '',
+    searchPath: one.search_path ?? null,
+    poolMax: one.pool_max ?? null,
+    explainFunctions: one.explain_functions,
+  };
+}
+
+function readAddress(key: string, value: string | undefined, file: string | undefined, reading: Reading): string | undefined {
+  const url = valueOrFile(key, value, file, reading);
+  const problem = url ? (urlProblem(url) ?? protectionProblem(url, reading.variables)) : null;
+  if (problem !== null) reading.report(key, problem);
+  return url;
 }

@@ -7,6 +7,7 @@ import { findingLines, findingsOf, textOf, whyBlocked } from '../output/findings
 import type { Answer } from '../output/output.js';
 import { approvalLines, verdictLines } from '../output/preflight-parts.js';
 import { planLines, unknownName } from '../output/query-plan.js';
+import { renderSections, type Section } from '../output/sections.js';
 import type { Style } from '../output/style.js';
 import { warnOf } from '../output/warnings.js';
 import { readStatement } from './execute.js';
@@ -43,17 +44,14 @@ export async function preflight(context: Context, args: readonly string[], optio
 }
 
 function page(answer: JsonText, sql: string, style: Style): string {
-  const sections: [string, string[]][] = [
+  const sections: Section[] = [
     ['Verdict', verdictLines(answer, style)],
     ['Findings', findingLines(answer, style)],
     ['Approval', approvalLines(answer.get('policy'), style)],
     ['Plan', planLines(answer.get('impact'), sql, style)],
     ['Hints', hintLines(answer)],
   ];
-  return sections
-    .filter(([, lines]) => lines.length > 0)
-    .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`)
-    .join('\n');
+  return renderSections(sections, style);
 }
 
 /** The hints. A refusal's reason is a hint too (PF-20), but it is already among the findings. */

@@ -8,6 +8,7 @@ import type { Answer } from '../output/output.js';
 import { explainLines } from '../output/query-plan.js';
 import { askedBy, contentSection } from '../output/request-content.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
+import { renderSections, type Section } from '../output/sections.js';
 import { indentedStyle, paintStatus } from '../output/style.js';
 import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
@@ -45,7 +46,7 @@ interface Shown {
 
 function page(context: Context, request: JsonText, { executions, isFull }: Shown): string {
   const { style } = context.output;
-  const sections: [string, string[]][] = [
+  const sections: Section[] = [
     [`Request ${visible(textOf(request, 'id'))}`, headLines(context, request)],
     contentSection(request, style, isFull),
     ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
@@ -57,10 +58,7 @@ function page(context: Context, request: JsonText, { executions, isFull }: Shown
       executions === null ? ['not available'] : executionsTable(executions, indentedStyle(style, 2)).trimEnd().split('\n'),
     ],
   ];
-  return sections
-    .filter(([, lines]) => lines.length > 0)
-    .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}`.trimEnd().concat('\n')).join('')}`)
-    .join('\n');
+  return renderSections(sections, style);
 }
 
 function headLines(context: Context, request: JsonText): string[] {
