@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isJsonText } from '../../lib/json/scan.js';
 import { RowsJson } from '../result-json.js';
 import type { Run } from './driver.js';
 
@@ -29,13 +30,5 @@ export const writeText: ValueWriter = (bytes) => {
   return text.includes('\ufffd') && !isUtf8(bytes) ? `"\\\\x${bytes.toString('hex')}"` : JSON.stringify(text);
 };
 
-/** Passes valid JSON through unchanged (agent-process.md section 10). */
-export const writeJson: ValueWriter = (bytes) => {
-  const text = bytes.toString('utf8');
-  try {
-    JSON.parse(text);
-    return isUtf8(bytes) ? text : writeText(bytes);
-  } catch {
-    return writeText(bytes);
-  }
-};
+/** Passes valid JSON through unchanged (agent-process.md section 10), without building it: that would take many times its size (AP-72). */
+export const writeJson: ValueWriter = (bytes) => (isJsonText(bytes) && isUtf8(bytes) ? bytes.toString('utf8') : writeText(bytes));
