@@ -7,6 +7,7 @@ import { loadAgentConfig } from '../../agent/config.js';
 import { createDriver } from '../../agent/drivers/create.js';
 import type { Driver } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
+import { SnapshotTooLarge } from '../../agent/snapshot/no-snapshot.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { indexCascades } from '../../domain/cascade.js';
 import { assessRisk } from '../../domain/risk.js';
@@ -299,6 +300,20 @@ describe('the schema of a PostgreSQL target', () => {
     } finally {
       await narrow.close();
     }
+  });
+
+  it('AP-65: gives up a schema of more text than the agent can hold, instead of ending with all of its jobs', async () => {
+    // The server keeps such text compressed, in a hundredth of its size.
+    const tables = ['one', 'two', 'three', 'four', 'five'].map((name) => `large_${name}`);
+    await target.query(
+      `do $$ begin ${tables.map((name) => `execute format('create table ${name} (a text default %L)', repeat('x', 15000000));`).join(' ')} end $$`,
+    );
+    try {
+      await expect(snapshot()).rejects.toBeInstanceOf(SnapshotTooLarge);
+    } finally {
+      await target.query(`drop table ${tables.join(', ')}`);
+    }
+    expect((await snapshot()).tables).toHaveLength(9);
   });
 
   it('ends at its timeout and at a stop, and leaves no transaction behind (AP-61)', async () => {

@@ -7,7 +7,7 @@ import { BE_ORIGIN, differs, type FixedSettings, type OwnSettings, REPLICATION_R
 
 /** A client of the driver whose rows arrive as raw bytes. */
 export interface TappedClient extends pg.ClientBase {
-  tap: RowTap & { tooLarge: boolean };
+  tap: RowTap;
   connection: pg.Connection;
   host: string;
   port: number;
@@ -29,7 +29,7 @@ export function tappedClient(maxRowBytes: number) {
   return class extends pg.Client {
     declare processID: number;
     declare secretKey: number;
-    readonly tap = { onRow: null, tooLarge: false } as TappedClient['tap'];
+    readonly tap: RowTap = { onRow: null, tooLarge: false };
     backend: Backend = { pid: '', since: '', encoding: 'UTF8', role: 'none', settings: [] };
 
     constructor(config?: pg.ClientConfig) {
@@ -37,9 +37,7 @@ export function tappedClient(maxRowBytes: number) {
       // A connection may break at any time, even before its requester gets it. Without a listener Node would exit. Its next use
       // fails.
       this.on('error', () => {});
-      tapRows(this.connection as unknown as TappedConnection, this.tap, maxRowBytes, () => {
-        this.tap.tooLarge = true;
-      });
+      tapRows(this.connection as unknown as TappedConnection, this.tap, maxRowBytes);
     }
   };
 }

@@ -24,6 +24,9 @@ export interface StepResult {
   tag: string | null;
 }
 
+/** What the agent asks for itself is kept as a whole, so it has a limit: far above the plan of any statement and a snapshot that can be sent. */
+const MAX_KEPT_BYTES = 67_108_864;
+
 interface WireConnection {
   stream: { cork(): void; uncork(): void; destroy(): void };
   parse(message: { text: string; name: string }): void;
@@ -43,6 +46,8 @@ export class Exchange implements Submittable {
   readonly #tap: RowTap;
   readonly #results: StepResult[] = [];
   #current: StepResult = emptyResult();
+  #keptBytes = 0;
+  #disconnect = () => {};
   #resolve: (results: StepResult[]) => void = () => {};
   #reject: (error: Error) => void = () => {};
 
@@ -58,6 +63,7 @@ export class Exchange implements Submittable {
   submit(connection: Connection): void {
     const wire = connection as unknown as WireConnection;
     this.#tap.onRow = (row) => this.#row(row);
+    this.#disconnect = () => wire.stream.destroy();
     wire.stream.cork();
     for (const step of this.#steps) sendStep(wire, step);
     wire.sync();
@@ -118,7 +124,15 @@ export class Exchange implements Submittable {
     const step = this.#steps[this.#results.length];
     const fields = readFields(row);
     if (step && 'onRow' in step && step.onRow) step.onRow(fields);
-    else this.#current.rows.push(fields.map((field) => field?.toString('utf8') ?? null));
+    else this.#keep(fields, row.length);
+  }
+
+  #keep(fields: (Buffer | null)[], bytes: number): void {
+    this.#keptBytes += bytes;
+    if (this.#keptBytes > MAX_KEPT_BYTES) {
+      this.#tap.tooLarge = true;
+      this.#disconnect();
+    } else this.#current.rows.push(fields.map((field) => field?.toString('utf8') ?? null));
   }
 }
 

@@ -11,6 +11,8 @@ const MAX_OTHER_BYTES = 1_048_576;
 export interface RowTap {
   /** Called with each row message without its header; the bytes are valid only during the call. */
   onRow: ((row: Buffer) => void) | null;
+  /** Set when the connection was ended because of AP-72. */
+  tooLarge: boolean;
 }
 
 /** The replaced part of the driver's connection; the driver calls this once per connection, after TLS. */
@@ -22,7 +24,7 @@ export interface TappedConnection {
  * Makes a connection pass its row messages to `tap` as raw bytes. This keeps invalid UTF-8 visible, holds no row as strings, and
  * lets a row above the limit end the connection before it is read (AP-72).
  */
-export function tapRows(connection: TappedConnection, tap: RowTap, maxRowBytes: number, onTooLarge: () => void): void {
+export function tapRows(connection: TappedConnection, tap: RowTap, maxRowBytes: number): void {
   const attach = connection.attachListeners.bind(connection);
   connection.attachListeners = (stream) => {
     const others = new EventEmitter();
@@ -34,7 +36,7 @@ export function tapRows(connection: TappedConnection, tap: RowTap, maxRowBytes: 
     stream.on('data', (chunk: Buffer) => {
       try {
         if (frames.push(chunk, maxRowBytes)) return;
-        onTooLarge();
+        tap.tooLarge = true;
         stream.destroy();
       } catch {
         stream.destroy(unreadableAnswer());
