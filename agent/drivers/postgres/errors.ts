@@ -48,6 +48,7 @@ export function connectFailure(error: unknown): ConnectFailure {
   const code = (error as NodeJS.ErrnoException | null)?.code;
   if (typeof code === 'string') return new ConnectFailure('connection', networkFault(code));
   const text = error instanceof Error ? error.message : '';
+  if (/does not support SSL/.test(text)) return new ConnectFailure('connection', networkFault('HANDSHAKE_NO_SSL_SUPPORT'));
   const known = /SSL|password|SASL|SCRAM|timeout|terminated/.exec(text)?.[0];
   const kind = known === 'password' || known === 'SASL' || known === 'SCRAM' ? 'authentication' : 'connection';
   return new ConnectFailure(kind, known ?? 'failed');
