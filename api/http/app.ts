@@ -103,6 +103,8 @@ async function performMatch(
   { segments, search, generation, match, ahead }: Asked,
 ): Promise<Reply> {
   const trace = ctx.state as Trace;
+  // Also of a call that is refused or finds no database. What is no route counts as one only with a credential, so that strangers make few series.
+  if (match.kind === 'route') trace.template = match.route.path;
   const sender = senderOf(ctx, services, segments);
   const startedAt = performance.now();
   const limited = match.kind !== 'route' || match.route.unlimited !== true;

@@ -58,9 +58,13 @@ describe('metrics (operations section 3)', () => {
     await api.call('GET', '/api/users/some-one-nobody-knows', { token: api.tokens.admin });
     await api.call('GET', '/no/such/path');
     await api.call('PURGE', '/no/such/path');
+    await api.call('GET', '/api/groups');
+    await api.call('DELETE', '/api/groups');
     const text = await series();
     expect(text).toMatch(/^svc_http_requests_total\{method="GET",path="\/api\/users\/:id",status="404"\} 1$/m);
     expect(text).toMatch(/^svc_http_requests_total\{method="GET",path="<unmatched>",status="401"\} \d+$/m);
+    expect(text).toMatch(/^svc_http_requests_total\{method="GET",path="\/api\/groups",status="401"\} 1$/m);
+    expect(text).toMatch(/^svc_http_requests_total\{method="DELETE",path="<unmatched>",status="401"\} \d+$/m);
     expect(text).toMatch(/^svc_auth_failures_total\{reason="auth.missing_token"\} \d+$/m);
     expect(text).not.toContain('some-one-nobody-knows');
     expect(text).toMatch(/^svc_http_request_duration_seconds_bucket\{le="0.005",method="GET"/m);
