@@ -23,9 +23,15 @@ export function inRounds(database: Database, { name, everyMs, part }: SharedWork
     name,
     async once() {
       if (!(await takeRound(database, name, holdMs, everyMs))) return pauseMs;
-      const more = await part(goOn);
+      const more = await part(goOn).catch((error: unknown) => passOn(database, name, error));
       await setNextRound(database, name, more ? 0 : everyMs);
       return more ? 0 : pauseMs;
     },
   };
+}
+
+/** What this process cannot do, because of its clock or its way to a store, another one may be able to: it finds the round free. */
+async function passOn(database: Database, name: string, error: unknown): Promise<never> {
+  await setNextRound(database, name, 0).catch(() => {});
+  throw error;
 }

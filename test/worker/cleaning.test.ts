@@ -5,11 +5,12 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { insertGeneration } from '../../db/generations.js';
+import type { Notifications } from '../../db/notifications.js';
 import type { SharedConfig } from '../../domain/policies.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import { openLocalResultStore } from '../../runtime/result-store-local.js';
 import { createResultCleaner } from '../../worker/expired-results.js';
-import type { Job } from '../../worker/job.js';
+import { type Job, keepDoing } from '../../worker/job.js';
 import { createOrphanCleaner } from '../../worker/orphans.js';
 import { createPurge } from '../../worker/purge.js';
 import { lockWaits } from '../support/active-statement.js';
@@ -181,7 +182,30 @@ it('while the clocks of Postgres and the worker are far apart, nothing is delete
   expect([await requests(), await recorded(), await keys()]).toEqual([[], [], []]);
 });
 
+it('a worker counts that it deletes nothing because of the clocks, so that its alert fires (OP-80, OP-81)', async () => {
+  const real = Date.now;
+  vi.spyOn(Date, 'now').mockImplementation(() => real() + 2 * 3_600_000);
+  const stop = new AbortController();
+  const counted: boolean[] = [];
+  const onFailure = (_name: string, _error: unknown, unexpected: boolean) => {
+    counted.push(unexpected);
+    stop.abort();
+  };
+  await keepDoing(purge(), { notifications: {} as Notifications, signal: stop.signal, onFailure });
+  vi.restoreAllMocks();
+  expect(counted).toEqual([true]);
+});
+
 describe('rounds that processes share', () => {
+  it('pass at once to another process when their own cannot do the work (OP-80)', async () => {
+    const { executionId } = await executed(31 * dayMs);
+    const broken: ResultStore = { ...results, remove: () => Promise.reject(new Error('no way to the store')) };
+    await expect(cleaner(broken, 60_000).once()).rejects.toThrow('no way to the store');
+    expect(await recorded()).toEqual([executionId]);
+    await cleaner(results, 60_000).once();
+    expect(await recorded()).toEqual([]);
+  });
+
   it('are run by one of them at a time, and not again before their time', async () => {
     await executed(31 * dayMs);
     let removals = 0;
