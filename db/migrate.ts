@@ -13,6 +13,13 @@ export const schemaVersion = readdirSync(folder)
   .map((file) => parse(file).name)
   .reduce((newest, name) => (Number.parseInt(name, 10) > Number.parseInt(newest, 10) ? name : newest));
 
+/**
+ * A company sets such limits for roles or databases. A migration of large tables takes minutes, and so does waiting for the process that makes it.
+ * Not every version of PostgreSQL has all of them.
+ */
+const noTimeLimits = `select set_config(name, '0', false) from pg_settings
+  where name in ('statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')`;
+
 export interface MigrateOptions {
   connectTimeoutMs?: number;
   /** Aborting breaks the connection and loses what is not committed. */
@@ -34,6 +41,7 @@ export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }
   signal?.addEventListener('abort', cut, { once: true });
   try {
     await client.connect();
+    await client.query(noTimeLimits);
     await runner({
       dbClient: client,
       dir: folder,
