@@ -79,10 +79,14 @@ export async function consultMarkers<S extends Session>(
     if (decision.act === 'unknown') {
       return failure('unknown', `attempt ${decision.fence} may have been applied; check the database`);
     }
-    if (decision.act === 'run') await refuseNewTable(attempt);
-    onProven();
-    if (decision.act === 'already_applied') return applied(decision);
+    if (decision.act === 'already_applied') {
+      onProven();
+      return applied(decision);
+    }
+    await refuseNewTable(attempt);
     if (mode === 'auto' || run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, mode));
+    // Only a server that takes writes proves that rows are absent: a standby may still receive them.
+    onProven();
     return null;
   } catch (error) {
     return withoutMarkers(error, engine.errors);

@@ -17,6 +17,8 @@ export interface Engine<S extends Session> {
   rollBack(session: S): Promise<'undone' | 'kept'>;
   /** Takes the request lock if it is free; the lock lasts until the session is reset (AP-53). */
   tryRequestLock(session: S, requestId: string): Promise<boolean>;
+  /** Whether `other` shows all that `session` has committed: a standby or a replica may still receive it (AP-37). */
+  showsCommitsOf(other: S, session: S): Promise<boolean>;
 }
 
 export interface ErrorReader {

@@ -20,14 +20,14 @@ export async function settleCommit(
   attempt: MysqlAttempt,
   ask: ((other: MysqlSession) => Promise<'committed' | null>) | null,
 ): Promise<CommitEnd> {
-  const { session, run, target } = attempt;
+  const { session, run } = attempt;
   try {
     await sendCommit(attempt);
     return { found: 'committed' };
   } catch (error) {
     session.destroy();
     if (!run.marker && ask === null) return { found: 'unknown', error };
-    return { found: await lookUpCommit(run, target, ask ?? (async () => null)), error };
+    return { found: await lookUpCommit(attempt, ask ?? (async () => null)), error };
   }
 }
 

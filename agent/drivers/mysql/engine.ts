@@ -23,6 +23,8 @@ export const mysqlEngine: Engine<MysqlSession> = {
     return warnings.some(([, code]) => code === NOT_ROLLED_BACK) ? 'kept' : 'undone';
   },
   tryRequestLock: (session, requestId) => tryLock(session, requestLockName(requestId)),
+  // A replica does not say to every account that it is one.
+  showsCommitsOf: async (other, session) => other.server === session.server,
 };
 
 /**

@@ -31,6 +31,8 @@ export class MysqlSession implements Session {
    * needed too.
    */
   thread = { id: '', host: '' };
+  /** The server's name for itself. */
+  server = '';
   readonly #client: MysqlClient;
   readonly #giveBack: (reusable: boolean) => void;
   readonly #onError: (error: Error) => void;
@@ -77,12 +79,14 @@ export class MysqlSession implements Session {
     // Undoes what `init_connect` did to settings, temporary tables and variables.
     await this.#resetOnly();
     const [row] = await this.query(
-      'select version(), @@session.sql_mode, id, host from information_schema.processlist where id = connection_id()',
+      `select version(), @@session.sql_mode, id, host, concat_ws(' ', @@server_id, @@hostname, @@port)
+         from information_schema.processlist where id = connection_id()`,
     );
     if (row === undefined) throw new ConnectFailure('connection', 'the server does not show a session in its own list');
-    const [version, mode, id, host] = row;
+    const [version, mode, id, host, server] = row;
     this.isMariadb = /mariadb/i.test(version ?? '');
     this.thread = { id: id ?? '', host: host ?? '' };
+    this.server = server ?? '';
     if (database !== null) await this.run(`use ${quoted(database)}`);
     const fixed = fixedSettings(this, readOnly);
     this.#settings = this.#client.format(fixed.set, [withoutReadingModes(mode ?? '')]);

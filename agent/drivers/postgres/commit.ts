@@ -21,9 +21,10 @@ export const ROLLED_BACK = 'the database rolled the transaction back';
 
 /** Sends COMMIT; when its answer is lost or the server ends with it, `ask` and the marker row are checked on new connections (AP-37). */
 export async function settleCommit(
-  { session, run, target }: PostgresAttempt,
+  attempt: PostgresAttempt,
   ask: (other: PostgresSession) => Promise<'committed' | 'rolled_back' | null>,
 ): Promise<CommitEnd> {
+  const { session, run, target } = attempt;
   const commitMs = Math.max(run.timeoutSecs * 1000, target.timings.commitProbeMs);
   const send = () => session.exchange(commitSteps);
   try {
@@ -39,7 +40,7 @@ export async function settleCommit(
       );
     if (target.engine.errors.isServerError(error) && (await goesOn()) !== null) return { found: 'rolled_back', error };
     session.destroy();
-    return { found: await lookUpCommit(run, target, ask), error };
+    return { found: await lookUpCommit(attempt, ask), error };
   }
 }
 

@@ -26,6 +26,8 @@ export const postgresEngine: Engine<PostgresSession> = {
     session.searchPath = row?.[1] ?? null;
     return row?.[0] === 't';
   },
+  // A standby that is promoted has read all that it received.
+  showsCommitsOf: async (other) => (await other.query('select pg_catalog.pg_is_in_recovery()'))[0]?.[0] === 'f',
 };
 
 /** Returns a row when the session still exists; compares more than its number, which may be reused. */
