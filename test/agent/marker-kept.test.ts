@@ -112,13 +112,36 @@ it('AP-54, AG-I3: a table that is emptied while the agent runs proves nothing bu
   expect(await gateway.offer({ ...lost, fence: 3 }).result).toMatchObject({ outcome: 'already_applied' });
 });
 
-it('AP-51, AP-56: a table of an earlier version has rows since its oldest one, which is said when that one has been deleted', async () => {
+it('AP-51, AP-56: a table of an earlier version has rows since its oldest one, and when that is deleted, since the age at which rows are', async () => {
   await make('', '');
   await target.query(`insert into svc.svc_execution_marker
     values ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, now() - interval '3000 days')`);
   await startAgent();
   const rows = `select request_id, round(extract(epoch from now() - created_at) / 86400)::int as days from svc.svc_execution_marker`;
-  await expect.poll(async () => (await target.query(rows)).rows).toEqual([{ request_id: SINCE, days: 3000 }]);
+  await expect.poll(async () => (await target.query(rows)).rows).toEqual([{ request_id: SINCE, days: 180 }]);
+});
+
+it('AP-56, AG-I3: rows that were deleted for their age prove nothing of what was lost before', async () => {
+  await make('', '');
+  await target.query(`insert into svc.svc_execution_marker
+    values ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, now() - interval '3000 days')`);
+  await startAgent();
+  const requestId = randomUUID();
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  agent.stop();
+  await agent.exit;
+  const own = `svc.svc_execution_marker where request_id = '${requestId}'`;
+  await target.query(`update ${own.replace('where', "set created_at = now() - interval '200 days' where")}`);
+  await startAgent();
+  await expect.poll(async () => (await target.query(`select fence from ${own}`)).rows).toEqual([]);
+  const claimedAt = new Date(Date.now() - 200 * 86_400_000).toISOString();
+  const forge = (claim: Record<string, unknown>) => ({
+    ...claim,
+    unresolved_executions: (claim.unresolved_executions as object[]).map((one) => ({ ...one, claimed_at: claimedAt })),
+  });
+  const lost = { ...add, requestId, fence: 2, unresolvedFences: [1], forge };
+  expect(await gateway.offer(lost).result).toMatchObject(unproven(1));
+  expect(await quantity()).toBe(11);
 });
 
 it('AP-54: a gateway that does not say when a lost attempt was claimed is believed', async () => {

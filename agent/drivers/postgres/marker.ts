@@ -105,7 +105,10 @@ function stepsToRead(source: string, run: Run): Step[] {
   ];
 }
 
+/** From then on the table says that it has rows since `days` ago: it no longer proves what an attempt before that did. */
 function stepToDeleteOld(table: string, days: number): Step {
-  const text = `delete from ${table} where created_at < now() - pg_catalog.make_interval(days => $1) and request_id <> $2`;
+  const since = 'now() - pg_catalog.make_interval(days => $1)';
+  const text = `with moved as (update ${table} set created_at = ${since} where request_id = $2 and created_at < ${since})
+    delete from ${table} where created_at < ${since} and request_id <> $2`;
   return { kind: 'run', text, values: [String(days), SINCE] };
 }

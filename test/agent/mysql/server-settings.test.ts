@@ -43,8 +43,10 @@ describe.skipIf(mariadb === null)(
         expect(await session.query('select @@binlog_format')).toEqual([['STATEMENT']]);
         await session.run(`insert into svc_execution_marker (request_id, fence, mode, state, execution_id, agent_id, approval_digest, created_at)
           values ('old', 1, 'tx', 'done', '-', '-', '-', now() - interval 31 day)`);
+        await session.run(`update svc_execution_marker set created_at = now() - interval 40 day where request_id = '${SINCE}'`);
         expect(await marker.deleteOld(session, 30)).toBe(1);
-        expect(await session.query('select request_id from svc_execution_marker')).toEqual([[SINCE]]);
+        const left = 'select request_id, timestampdiff(day, created_at, now(3)) from svc_execution_marker';
+        expect(await session.query(left)).toEqual([[SINCE, '30']]);
       } finally {
         await session.release();
         await pool.close();
