@@ -108,8 +108,11 @@ async function buildFolder(what, options) {
 async function bundleWorkflows(file, signature) {
   say('bundling the workflows ...');
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
-  const workflowsPath = join(root, 'workflows/index.ts');
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(root, 'workflows/index.ts'),
+    payloadConverterPath: join(root, 'workflows/payload-converter.ts'),
+    logger: new DefaultLogger('ERROR'),
+  });
   replaceFile(file, code);
   writeStamp('workflow-bundle.json', { signature });
   return file;

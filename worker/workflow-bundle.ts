@@ -21,7 +21,11 @@ async function bundled(): Promise<string> {
   const names = existsSync(sources) ? readdirSync(sources) : [];
   const changedAt = Math.max(0, ...names.map((name) => modifiedAt(join(sources, name)) ?? 0));
   if (builtAt !== null && builtAt >= changedAt) return readFileSync(built, 'utf8');
-  const { code } = await bundleWorkflowCode({ workflowsPath: join(sources, 'index.ts'), logger: new DefaultLogger('ERROR') });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(sources, 'index.ts'),
+    payloadConverterPath: join(sources, 'payload-converter.ts'),
+    logger: new DefaultLogger('ERROR'),
+  });
   return code;
 }
 

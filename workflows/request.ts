@@ -14,6 +14,7 @@ import {
   type KnownView,
   type RequestInput,
   type RequestState,
+  requestOfWorkflow,
   requestSignals,
   type StepActivities,
   stateQuery,
@@ -35,11 +36,13 @@ const longestTimerMs = 30 * 24 * 3600 * 1000;
  * Follows one request: waits for news and for its clock, makes the clock's move through `step`, and ends with a final status (ST-22), which
  * it returns. The stored state decides. Only ids, names, enums and instants enter the workflow.
  */
-export async function request({ id, view }: RequestInput): Promise<string> {
+export async function request(input: RequestInput | undefined): Promise<string> {
+  // Operators can start it by hand, with any input; its own id says which request it follows.
+  const id = requestOfWorkflow(workflowInfo().workflowId) ?? '';
   // Signals are delivered before the first line below runs, so everything that handlers touch is declared here.
   let told: KnownView | undefined;
   let readAgain = false;
-  let stored = finalView(view);
+  let stored = finalView(input?.view);
   const timer = createTimer();
   const show = createShown();
   for (const name of requestSignals) {

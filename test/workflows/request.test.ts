@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { requestSignals, requestWorkflowId } from '../../workflows/messages.js';
+import { requestSignals, requestWorkflow, requestWorkflowId } from '../../workflows/messages.js';
 import { approve, cancel, claim, finish, reject, resume, storeRequest } from '../support/requests.js';
 import {
   describeRun,
@@ -198,6 +199,37 @@ describe('the request workflow', () => {
     await handleOf(id).signal('unknown-signal', {});
     await sleep(300);
     expect(await eventually(() => liveState(worker, id))).toMatchObject({ stored: { version: 1, status: 'pending' } });
+    await approve(worker.database, id);
+    await untilKnown(worker, id, 'approved');
+  });
+
+  it.each([
+    ['json/plain', '{"view":'],
+    ['json/protobuf', '{}'],
+    ['binary/encrypted', 'x'],
+  ])('goes on after a signal that cannot be read, of the encoding %s', async (encoding, data) => {
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    await worker.client.workflowService.signalWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: requestWorkflowId(id) },
+      signalName: 'approval',
+      input: { payloads: [{ metadata: { encoding: Buffer.from(encoding) }, data: Buffer.from(data) }] },
+    });
+    await approve(worker.database, id);
+    await untilKnown(worker, id, 'approved');
+  });
+
+  it.each([
+    ['nothing', []],
+    ['another request', [{ id: randomUUID(), view: null }]],
+  ])('that an operator starts by hand, with %s, follows the request of its id', async (_, args) => {
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    await handleOf(id).terminate();
+    const { taskQueue } = worker;
+    await worker.client.workflow.start(requestWorkflow, { workflowId: requestWorkflowId(id), taskQueue, args });
+    await untilKnown(worker, id, 'pending');
     await approve(worker.database, id);
     await untilKnown(worker, id, 'approved');
   });
