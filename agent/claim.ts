@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../lib/sleep.js';
 import type { GatewayClient } from './gateway-client.js';
-import { Lease, moment } from './lease.js';
+import { Lease, type Moment, moment } from './lease.js';
 import type { Log } from './log.js';
-import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
+import { firstLostAt } from './lost-attempts.js';
+import { type ClaimAnswer, claimAnswer, type OfferedJob, type PollAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 
 interface ClaimDependencies {
@@ -19,6 +20,14 @@ interface ClaimDependencies {
 export interface Claimed {
   claim: ClaimAnswer;
   lease: Lease;
+  /** When the first of its lost attempts was claimed, on the monotonic clock; null if the gateway does not say. */
+  firstLostAt: number | null;
+}
+
+/** The claims of a poll that was answered just now; `since`: before the gateway can have begun their leases. */
+export function claimsOf({ claims, server_time: serverTime }: PollAnswer, since: Moment): Claimed[] {
+  const heard = { at: performance.now(), serverTime };
+  return claims.map((claim) => ({ claim, lease: new Lease(claim, since), firstLostAt: firstLostAt(claim, heard) }));
 }
 
 /**
@@ -32,7 +41,7 @@ export async function claimJob(offered: OfferedJob, dependencies: ClaimDependenc
   const until = performance.now() + timings.claimGiveUpMs;
   for (let attempt = 0; !stop.aborted; attempt++) {
     const tried = await tryClaim(offered, claimId, dependencies);
-    if ('claim' in tried) return tried.claim && { claim: tried.claim, lease: new Lease(tried.claim, begunAt) };
+    if ('claim' in tried) return tried.claim && claimedSince(tried.claim, begunAt);
     // Rate limited (AG-10): nothing was claimed, and nothing else is asked for meanwhile.
     await sleep(tried.retryAfterMs, stop);
     const backoff = timings.claimBackoffMs[Math.min(attempt, timings.claimBackoffMs.length - 1)] ?? 1000;
@@ -41,6 +50,12 @@ export async function claimJob(offered: OfferedJob, dependencies: ClaimDependenc
   }
   return null;
 }
+
+const claimedSince = (claim: ClaimAnswer, begunAt: Moment): Claimed => ({
+  claim,
+  lease: new Lease(claim, begunAt),
+  firstLostAt: firstLostAt(claim, { at: begunAt.monotonicMs, serverTime: null }),
+});
 
 /** One claim; without an answer that decides, how long the gateway wants to be left alone. */
 async function tryClaim(

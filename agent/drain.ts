@@ -1,9 +1,10 @@
 import { within } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
+import { claimsOf } from './claim.js';
 import type { AgentConfig } from './config-values.js';
 import type { ExplainJobs } from './explain-jobs.js';
 import type { Jobs } from './jobs.js';
-import { Lease, type Moment } from './lease.js';
+import type { Moment } from './lease.js';
 import type { Log } from './log.js';
 import type { Poll } from './poll.js';
 import type { Timings } from './timings.js';
@@ -34,8 +35,8 @@ export async function drain(
     const signal = AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]);
     const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, claim: true, draining: true, signal });
     if (!result.ok) return 0;
-    const { claims, agent_id: agentId } = result.answer;
-    const runs = claims.map((claim) => jobs.run({ claim, lease: new Lease(claim, claimsSince) }, agentId));
+    const { answer } = result;
+    const runs = claimsOf(answer, claimsSince).map((claimed) => jobs.run(claimed, answer.agent_id));
     return runs.filter((run) => run === 'claimed').length;
   };
   // A poll that was cut short may have claimed, or be about to (AG-81); nobody else can end that.

@@ -10,7 +10,7 @@ import { passGate } from './gate.js';
 import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
 import type { Lease } from './lease.js';
-import { firstLostAt, lostAttempts } from './lost-attempts.js';
+import { lostAttempts } from './lost-attempts.js';
 import { reservedNames } from './marker.js';
 import { endedUnproven, failure, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
@@ -35,6 +35,7 @@ export interface ClaimedJob {
   agentId: string;
   control: CancelControl;
   lease: Lease;
+  firstLostAt: Run['firstLostAt'];
   /** Filled during the run. */
   strangers: Run['strangers'];
   isNewest: Run['isNewest'];
@@ -123,7 +124,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
 }
 
 function runOf(
-  { claim, agentId, control, lease, strangers, isNewest }: ClaimedJob,
+  { claim, agentId, control, lease, firstLostAt, strangers, isNewest }: ClaimedJob,
   classified: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
   const { limits, fenceWaitMs } = classified.config;
@@ -137,7 +138,7 @@ function runOf(
     approvalDigest: claim.approval_digest,
     strangers,
     isNewest,
-    firstLostAt: firstLostAt(claim, performance.now()),
+    firstLostAt,
     marker: claim.marker === 'required',
     step: '',
     statements: classified.statements,

@@ -84,7 +84,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
 }
 
 function claimedJob(
-  { claim, lease }: Claimed,
+  { claim, lease, firstLostAt }: Claimed,
   agentId: string,
   control: CancelControl,
   dependencies: JobsDependencies,
@@ -92,7 +92,7 @@ function claimedJob(
   const isNewestAttempt = () =>
     isNewest({ executionId: claim.execution_id, control, lease }, dependencies, dependencies.abandoned);
   const target = dependencies.databases.find(claim.database, claim.environment);
-  return { claim, target, agentId, control, lease, strangers: [], isNewest: isNewestAttempt };
+  return { claim, target, agentId, control, lease, firstLostAt, strangers: [], isNewest: isNewestAttempt };
 }
 
 type RunDependencies = JobsDependencies & { started: StartedAttempts };

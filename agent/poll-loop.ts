@@ -2,8 +2,9 @@ import { CLOCK_TOLERANCE_MS } from '../crypto/verify-execution-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
+import { claimsOf } from './claim.js';
 import type { ExplainJobs } from './explain-jobs.js';
-import { Lease, type Moment, moment } from './lease.js';
+import { type Moment, moment } from './lease.js';
 import { createFailureLog, type Log } from './log.js';
 import type { Poll, PollerDependencies, PollResult } from './poll.js';
 import type { PollAnswer } from './protocol.js';
@@ -95,7 +96,7 @@ export class PollLoop {
     onSnapshotsAsked(answer.schema_sync);
     jobs.cancel(answer.cancelled);
     // Even with a clock that is off: each ends with an outcome, or the gateway would count it as lost.
-    const runs = answer.claims.map((claim) => jobs.run({ claim, lease: new Lease(claim, result.claimsSince) }, answer.agent_id));
+    const runs = claimsOf(answer, result.claimsSince).map((claimed) => jobs.run(claimed, answer.agent_id));
     if (leaving.length > 0 && this.#claimsUntil === null) databases.release(leaving);
     this.#takesJobs = mayTakeJobs(answer, log);
     setHealthy(this.#takesJobs);

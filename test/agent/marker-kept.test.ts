@@ -144,6 +144,21 @@ it('AP-56, AG-I3: rows that were deleted for their age prove nothing of what was
   expect(await quantity()).toBe(11);
 });
 
+it('AP-54, AG-I3: what passes between a claim and its run makes no table older', async () => {
+  await make('', '');
+  await startAgent();
+  const requestId = randomUUID();
+  expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
+  await target.query('drop table svc.svc_execution_marker');
+  expect(await gateway.offer(add).result).toMatchObject({ outcome: 'not_started' });
+  await expect.poll(isThere).toEqual([{ made: true }]);
+  // It takes the parser longer than all of the above.
+  const detail = `${add.detail} where 1 in (${'1, '.repeat(300_000)}1)`;
+  const lost = { ...add, detail, requestId, fence: 2, unresolvedFences: [1] };
+  expect(await gateway.offer(lost).result).toMatchObject(unproven(1));
+  expect(await quantity()).toBe(11);
+});
+
 it('AP-54: a gateway that does not say when a lost attempt was claimed is believed', async () => {
   await make('', '');
   await startAgent();

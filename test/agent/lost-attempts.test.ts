@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { firstLostAt } from '../../agent/lost-attempts.js';
+import type { claimAnswer } from '../../agent/protocol.js';
+
+const noon = Date.parse('2026-01-01T12:00:00.000Z');
+const at = (secs: number) => new Date(noon + secs * 1000).toISOString();
+
+/** Of a claim that was made 100 s after noon. */
+const claimed = (...secs: number[]) => ({
+  ...({} as ReturnType<typeof claimAnswer.parse>),
+  server_time: at(100),
+  unresolved_executions: secs.map((one, index) => ({ fence: index + 1, execution_id: '', claimed_at: at(one) })),
+});
+
+it('AP-54: the first lost attempt was claimed so long before the claim as the gateway says', () => {
+  expect(firstLostAt(claimed(70, 40), { at: 1_000_000, serverTime: null })).toBe(940_000);
+});
+
+it('AP-54, AG-I3: of a claim that is handed out again, the first answer has an old time, and the poll the present one', () => {
+  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: at(150) })).toBe(890_000);
+  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: at(90) })).toBe(940_000);
+  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: 'soon' })).toBe(940_000);
+});
+
+it('AP-54: a gateway that names no times is believed', () => {
+  const { server_time: _, ...silent } = claimed(40);
+  expect(firstLostAt(silent, { at: 1_000_000, serverTime: at(150) })).toBeNull();
+  expect(firstLostAt(claimed(), { at: 1_000_000, serverTime: null })).toBeNull();
+});
