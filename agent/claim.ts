@@ -27,8 +27,14 @@ export interface Claimed {
 /** The claims of a poll that was answered just now; `since`: before the gateway can have begun their leases. */
 export function claimsOf({ claims, server_time: serverTime }: PollAnswer, since: Moment): Claimed[] {
   const heard = { at: performance.now(), serverTime };
-  return claims.map((claim) => ({ claim, lease: new Lease(claim, since), firstLostAt: firstLostAt(claim, heard) }));
+  return claims.map((claim) => claimedOf(claim, since, heard));
 }
+
+const claimedOf = (claim: ClaimAnswer, since: Moment, heard: Parameters<typeof firstLostAt>[1]): Claimed => ({
+  claim,
+  lease: new Lease(claim, since),
+  firstLostAt: firstLostAt(claim, heard),
+});
 
 /**
  * Claims with one `claim_id`. A claim without an answer is repeated for as long as the lease that it may have begun could live, so that a server
@@ -41,7 +47,7 @@ export async function claimJob(offered: OfferedJob, dependencies: ClaimDependenc
   const until = performance.now() + timings.claimGiveUpMs;
   for (let attempt = 0; !stop.aborted; attempt++) {
     const tried = await tryClaim(offered, claimId, dependencies);
-    if ('claim' in tried) return tried.claim && claimedSince(tried.claim, begunAt);
+    if ('claim' in tried) return tried.claim && claimedOf(tried.claim, begunAt, { at: begunAt.monotonicMs, serverTime: null });
     // Rate limited (AG-10): nothing was claimed, and nothing else is asked for meanwhile.
     await sleep(tried.retryAfterMs, stop);
     const backoff = timings.claimBackoffMs[Math.min(attempt, timings.claimBackoffMs.length - 1)] ?? 1000;
@@ -50,12 +56,6 @@ export async function claimJob(offered: OfferedJob, dependencies: ClaimDependenc
   }
   return null;
 }
-
-const claimedSince = (claim: ClaimAnswer, begunAt: Moment): Claimed => ({
-  claim,
-  lease: new Lease(claim, begunAt),
-  firstLostAt: firstLostAt(claim, { at: begunAt.monotonicMs, serverTime: null }),
-});
 
 /** One claim; without an answer that decides, how long the gateway wants to be left alone. */
 async function tryClaim(

@@ -45,6 +45,13 @@ async function startAgent(): Promise<void> {
   await gateway.nextPoll();
 }
 
+/** Resolves once the agent has made it again. */
+async function dropTable(): Promise<void> {
+  await target.query('drop table svc.svc_execution_marker');
+  expect(await gateway.offer(add).result).toMatchObject({ outcome: 'not_started' });
+  await expect.poll(isThere).toEqual([{ made: true }]);
+}
+
 it('AP-54, AG-I3: rows in partitions prove what a lost attempt did', async () => {
   await make('', 'partition by hash (request_id)');
   for (const rest of [0, 1])
@@ -149,9 +156,7 @@ it('AP-54, AG-I3: what passes between a claim and its run makes no table older',
   await startAgent();
   const requestId = randomUUID();
   expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });
-  await target.query('drop table svc.svc_execution_marker');
-  expect(await gateway.offer(add).result).toMatchObject({ outcome: 'not_started' });
-  await expect.poll(isThere).toEqual([{ made: true }]);
+  await dropTable();
   // The answer to the claim is on its way for longer than all of the above took.
   const forge = (claim: Record<string, unknown>) => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000);
@@ -181,9 +186,7 @@ it('AP-52, AG-I3: a lost write that has begun does not run when the table is mad
   await target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
   const again = gateway.offer({ ...add, requestId, fence: 2, unresolvedFences: [1] });
   await again.claimed;
-  await target.query('drop table svc.svc_execution_marker');
-  expect(await gateway.offer(add).result).toMatchObject({ outcome: 'not_started' });
-  await expect.poll(isThere).toEqual([{ made: true }]);
+  await dropTable();
   await target.query('select pg_advisory_unlock_all()');
   expect(await again.result).toMatchObject(unproven(1));
   expect(await quantity()).toBe(11);
