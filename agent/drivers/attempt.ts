@@ -1,13 +1,11 @@
 import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
 import { failure, MARKER_NOT_AVAILABLE, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
-import type { Attempt, ErrorReader, Report, WriteTarget } from './engine.js';
+import type { Attempt, ErrorReader, Report, WritingAttempt } from './engine.js';
 import { checkFlag, notStarted, preparing } from './guard.js';
 import { refuseOtherPath } from './search-path.js';
 import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
-
-type WritingAttempt<S extends Session> = Attempt<S, WriteTarget<S>>;
 
 /**
  * Takes the request lock and reads the markers (AP-53 to AP-55). Returns null when the attempt must run, else its outcome without

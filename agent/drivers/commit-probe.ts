@@ -1,13 +1,11 @@
 import { sortMarkers } from '../marker.js';
 import { askUntilKnown } from './ask.js';
 import type { Run } from './driver.js';
-import type { Attempt, Marker, WriteTarget } from './engine.js';
+import type { Marker, WritingAttempt } from './engine.js';
 import type { Session } from './session.js';
 
 /** How a COMMIT ended; `error` comes from the server or the connection, null when the server only rolled back. */
 export type CommitEnd = { found: 'committed' } | { found: 'rolled_back' | 'unknown'; error: unknown };
-
-type WritingAttempt<S extends Session> = Attempt<S, WriteTarget<S>>;
 
 /**
  * Checks on new connections whether a doubtful commit took place, until that is known or the time is over (AP-37). `ask` may

@@ -73,6 +73,8 @@ export interface Attempt<S extends Session, T extends Target<S> = Target<S>> {
   target: T;
 }
 
+export type WritingAttempt<S extends Session> = Attempt<S, WriteTarget<S>>;
+
 export interface Report {
   outcome: Outcome;
   /** Null when the run went well. */
