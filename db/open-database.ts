@@ -34,10 +34,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /** Connections that lost a read whose failure `work` did not pass on. */
-const broken = new WeakSet<pg.ClientBase>();
+const broken = new WeakSet<pg.Client>();
 
 /** Each read fails as unavailable by itself: its failure may be seen when the work on the connection is over. */
-function vouched(client: pg.ClientBase, macs: ApprovalMacs | undefined): Vouched {
+function vouched(client: pg.Client, macs: ApprovalMacs | undefined): Vouched {
   return {
     query: async <Row extends object>(text: string, values?: readonly unknown[]) => {
       try {

@@ -1,20 +1,26 @@
 import type pg from 'pg';
+import { PreparedQuery } from './prepared-query.js';
 
 const statementNames = new Map<string, string>();
 // Our texts are few and fixed. The bound keeps a text built from input from filling the server's memory.
 const maxPrepared = 400;
 
 /** Runs a statement, prepared under a name of its own on each connection. */
-export async function run<Row extends object>(
-  client: pg.ClientBase,
-  text: string,
-  values: readonly unknown[] = [],
-): Promise<Row[]> {
-  let name = statementNames.get(text);
-  if (name === undefined && statementNames.size < maxPrepared) {
-    name = `s${statementNames.size + 1}`;
-    statementNames.set(text, name);
-  }
-  const result = await client.query<Row>({ text, values: [...values], ...(name === undefined ? {} : { name }) });
-  return result.rows;
+export async function run<Row extends object>(client: pg.Client, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  const name = nameOf(text);
+  if (name === null) return (await client.query<Row>({ text, values: [...values] })).rows;
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, rows: Row[]) => (error === null ? resolve(rows) : reject(error));
+    client.query(new PreparedQuery({ name, text, values }, done));
+  });
+}
+
+/** Null once too many texts have one. */
+function nameOf(text: string): string | null {
+  const known = statementNames.get(text);
+  if (known !== undefined) return known;
+  if (statementNames.size === maxPrepared) return null;
+  const name = `s${statementNames.size + 1}`;
+  statementNames.set(text, name);
+  return name;
 }
