@@ -8,6 +8,7 @@ import type { Caller } from '../../domain/caller.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { Call } from '../http/route.js';
+import type { Watch, Watches } from '../http/watches.js';
 import { agentOf } from './caller.js';
 import type { CancelWatch, ToldCancels } from './cancels.js';
 import { readyPoll } from './new-claim.js';
@@ -16,7 +17,6 @@ import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
 import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
 import { takePlace, type WaitingPolls } from './waiting-polls.js';
-import { type KeptWatches, keepWatch, takeWatch, type WorkWatch } from './work-watch.js';
 
 /** A poll that waited for less, or is followed by another within this time, needs no further record. */
 const touchAfterMs = 1000;
@@ -30,7 +30,8 @@ export interface PollMemory {
   waiting: WaitingPolls;
   asks: SnapshotAsks;
   told: ToldCancels;
-  watches: KeptWatches;
+  /** By agent and what it asks for. */
+  watches: Watches<Work>;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
   /**
@@ -73,18 +74,18 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
   const ended = new AbortController();
   const signal = AbortSignal.any([call.signal, ended.signal]);
   const asked = JSON.stringify([report.scopes, report.operations, report.features, wanted.jobs > 0, wanted.explains > 0, claim]);
-  const asker = { agentId: report.id, asked, topics: topicsOf(report) };
+  const topics = topicsOf(report);
   const place: Place = {
     wanted,
     signal,
-    watch: takeWatch(waiting.memory.watches, services.notifications, asker),
+    watch: waiting.memory.watches.join(services.notifications, `${report.id} ${asked}`, topics),
     startedAt: performance.now(),
     leave: () => {},
     leaveReady: async () => null,
     end: () => ended.abort(),
   };
   try {
-    const options = { topics: asker.topics, ms: Math.min(waitMs, maxWaitMs) };
+    const options = { topics, ms: Math.min(waitMs, maxWaitMs) };
     const look = (woken: boolean, ring: () => void) => lookOnce(call, services, { ...waiting, place, ring }, woken);
     const offered = await longPoll({ ...call, signal }, services, options, look);
     const claimed = await place.leaveReady();
@@ -92,7 +93,7 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
     return offered ?? nothingOffered;
   } finally {
     clearTimeout(place.nextLook);
-    keepWatch(waiting.memory.watches, place.watch, asker);
+    place.watch.leave();
     place.leave();
     // A claim that a failed poll does not answer is answered by the agent's next one (AG-81).
     void place.leaveReady();
@@ -104,7 +105,7 @@ export async function waitForOffer(call: PollCall, services: Services, waiting: 
 interface Place {
   wanted: Wanted;
   signal: AbortSignal;
-  watch: WorkWatch;
+  watch: Watch<Work>;
   /** When its first look had ended. */
   startedAt: number;
   /** For a plan that is offered soon. At most one: looks for other news find the plan too. */
@@ -128,7 +129,7 @@ async function lookOnce(call: PollCall, services: Services, looking: Looking, wo
   const answer = await place.leaveReady();
   if (answer !== null) return { ...nothingOffered, claims: [answer], cancelled: await cancels.take() };
   const look = (db: Vouched) => place.watch.look(() => lookForWork(services, db, report, wanted));
-  const isQuiet = call.body.wait_ms >= newsWithinMs && place.watch.isQuiet();
+  const isQuiet = call.body.wait_ms >= newsWithinMs && place.watch.standing() !== null;
   const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(isQuiet ? undefined : look)];
   if (!woken) place.startedAt = performance.now();
   // If the token was narrowed during the wait, the agent must poll again.

@@ -11,6 +11,7 @@ import { pollBody } from './poll-body.js';
 import type { PollMemory } from './poll-wait.js';
 import { executionAhead, submitResult, submitUnread } from './result.js';
 import { resultBody } from './submission.js';
+import { createWorkWatches } from './work-watch.js';
 
 const jobParams = z.object({ id: uuid('The id of the request.') });
 const runParams = z.object({ id: uuid('The id of the execution.') });
@@ -22,7 +23,13 @@ const claimBody = named('ClaimCall', 'A claim.', {
 
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number }): Route[] {
-  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: rememberTold(), watches: new Map(), ...times };
+  const memory: PollMemory = {
+    waiting: new Map(),
+    asks: new Map(),
+    told: rememberTold(),
+    watches: createWorkWatches(),
+    ...times,
+  };
   return [
     route({
       operationId: 'pollJobs',

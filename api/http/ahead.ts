@@ -6,10 +6,8 @@ import { isUuid } from '../../lib/uuid.js';
 export interface Ahead {
   /** Sends the read; nothing if the id can name nothing. Never rejects. */
   send(db: Vouched): Promise<void>;
-  /** Null once it was taken, if it was not sent, or if it is too old. */
+  /** Null once it was taken, if it was not sent, if it is too old, or if its topic was notified since: whoever waits only from now on does not hear of that. */
   take(): Promise<unknown> | null;
-  /** Whether a topic of the read was notified since it was sent. Whoever waits only from now on does not hear of it. */
-  isOvertaken(): boolean;
   close(): void;
 }
 
@@ -31,7 +29,7 @@ export function readAhead<T>(
 ): ReadAhead & { take(call: Took, db: Vouched, id: string): Promise<T> } {
   return {
     of: (id, notifications) => {
-      if (id == null || !isUuid(id)) return nothing;
+      if (id == null || !isUuid(id)) return nothingAhead;
       return sendable(
         (db) => read(db, id),
         (heard) => (topic === undefined ? () => {} : notifications.subscribe(topic(id), heard)),
@@ -48,7 +46,7 @@ export function guessAhead<T>(
   return {
     of: () => {
       const read = find();
-      return read === null ? nothing : sendable(read, () => () => {});
+      return read === null ? nothingAhead : sendable(read, () => () => {});
     },
     take: taken<T>,
   };
@@ -60,7 +58,7 @@ interface Took {
 
 const taken = <T>(call: Took) => (call.ahead?.take() ?? null) as Promise<T> | null;
 
-const nothing: Ahead = { send: async () => {}, take: () => null, isOvertaken: () => false, close: () => {} };
+export const nothingAhead: Ahead = { send: async () => {}, take: () => null, close: () => {} };
 
 function sendable(read: (db: Vouched) => Promise<unknown>, listen: (heard: () => void) => () => void): Ahead {
   const sent = along(read);
@@ -68,7 +66,6 @@ function sendable(read: (db: Vouched) => Promise<unknown>, listen: (heard: () =>
   let overtaken = false;
   let close = () => {};
   return {
-    isOvertaken: () => overtaken,
     close: () => close(),
     send: (db) => {
       close();
@@ -78,7 +75,7 @@ function sendable(read: (db: Vouched) => Promise<unknown>, listen: (heard: () =>
       until = performance.now() + freshMs;
       return sent.send(db);
     },
-    take: () => (performance.now() < until ? sent.take() : null),
+    take: () => (performance.now() < until && !overtaken ? sent.take() : null),
   };
 }
 

@@ -3,7 +3,6 @@ import { topic } from '../../db/notifications.js';
 import { createBell } from '../../lib/bell.js';
 import { createPermits } from '../../lib/permits.js';
 import type { Services } from '../context.js';
-import type { Ahead } from './ahead.js';
 import type { Call } from './route.js';
 
 /** Database limit of each look (OP-70). */
@@ -21,7 +20,7 @@ const atOnce = createPermits(5);
  * of waiting.
  */
 export async function longPoll<T>(
-  call: Pick<Call<unknown, unknown, unknown>, 'caller' | 'recheck' | 'signal' | 'whileWaiting'> & { ahead?: Ahead | null },
+  call: Pick<Call<unknown, unknown, unknown>, 'caller' | 'recheck' | 'signal' | 'whileWaiting'>,
   services: Pick<Services, 'notifications' | 'lifecycle'>,
   options: { topics: string[]; ms: number },
   look: (woken: boolean, ring: () => void) => Promise<T | null>,
@@ -35,8 +34,6 @@ export async function longPoll<T>(
     bell.ring();
   };
   releases.push(services.notifications.subscribe(topic.credentials(call.caller.id), onCredentials));
-  // What the first look reads was sent before this wait could hear of anything.
-  if (call.ahead?.isOvertaken()) bell.ring();
   const deadline = performance.now() + options.ms;
   try {
     for (let woken = false; ; woken = true) {

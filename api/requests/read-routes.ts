@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { STATUSES } from '../../domain/request/types.js';
+import { nothingAhead } from '../http/ahead.js';
 import { requestParams } from '../http/fields.js';
 import { booleanParam, choiceParam, integerParam, limitParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
@@ -9,12 +10,13 @@ import { listAccess, listQuery, showRequests } from './list.js';
 import { executions, listed, workflow } from './schemas.js';
 import { shownAhead, showRequest } from './show.js';
 import { shown } from './shown-schema.js';
+import { createWaitedRequests } from './waited.js';
 import { showWorkflow } from './workflow.js';
 
 const seen =
   'The request must be your own, wait for your approval, have been decided by you or shared with you; `request.view:any` opens all.';
 
-export const readRoutes: Route[] = [
+export const readRoutes = (waited = createWaitedRequests()): Route[] => [
   route({
     operationId: 'listRequests',
     method: 'get',
@@ -49,8 +51,8 @@ export const readRoutes: Route[] = [
     response: shown,
     errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
     longPoll: 'request',
-    readsAhead: shownAhead,
-    handle: showRequest,
+    readsAhead: { of: (id, heard) => (waited.standing(id ?? '') === null ? shownAhead.of(id, heard) : nothingAhead) },
+    handle: (call, services) => showRequest(call, services, waited),
   }),
   route({
     operationId: 'getEvidence',

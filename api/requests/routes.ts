@@ -16,7 +16,7 @@ export interface RequestTimes {
 }
 
 export function requestRoutes(times: RequestTimes): Route[] {
-  return [...readRoutes, ...moveRoutes(times)];
+  return [...readRoutes(), ...moveRoutes(times)];
 }
 
 const exampleId = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';

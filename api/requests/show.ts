@@ -23,21 +23,43 @@ import { appliedOfRequest } from './applied.js';
 import { executionPolicy } from './pair.js';
 import { requestId } from './request-id.js';
 import { shown } from './shown-schema.js';
+import { joinWaited, type WaitedRequest, type WaitedRequests } from './waited.js';
 
 type ShowCall = Call<{ id: string }, { wait: number; seen?: Status | undefined }, undefined>;
 
 export const shownAhead = readAhead(findShown, topic.request);
 
 /** `GET /api/requests/{id}`: answers immediately, or with `wait` once the status differs from `seen` or the first read (requests.md section 5). */
-export async function showRequest(call: ShowCall, services: Services) {
+export async function showRequest(call: ShowCall, services: Services, waited: WaitedRequests) {
   const id = requestId(call.params.id);
   const ms = Math.min(call.query.wait, 120) * 1000;
-  const read = () => shownAhead.take(call, services.database, id);
-  if (ms === 0) return answer(call.caller, services, await visibleRequest(call.caller, services, id, await read()));
-  const later = () => call.recheckBeside((db) => findShown(db, id));
+  if (ms === 0) {
+    const found = await shownAhead.take(call, services.database, id);
+    return answer(call.caller, services, await visibleRequest(call.caller, services, id, found));
+  }
+  const watch = joinWaited(waited, services.notifications, id);
+  return untilMoved(call, services, { id, ms, watch }).finally(watch.leave);
+}
+
+async function untilMoved(
+  call: ShowCall,
+  services: Services,
+  { id, ms, watch }: { id: string; ms: number; watch: WaitedRequest },
+) {
   let seenLast = call.query.seen;
+  // What stands may be older than what the caller has seen of another process: it lets the caller wait, but answers only when nothing was heard meanwhile.
+  const first = async () => {
+    const known = watch.standing();
+    const isSeen = known != null && known.request.status === (seenLast ?? known.request.status);
+    return isSeen ? known : watch.look(() => shownAhead.take(call, services.database, id));
+  };
+  const later = async (): Promise<[Caller, Found]> => {
+    const known = watch.standing();
+    if (known !== null) return [await call.recheck(), known];
+    return call.recheckBeside((db) => watch.look(() => findShown(db, id)));
+  };
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async (woken) => {
-    const [caller, found] = woken ? await later() : [call.caller, await read()];
+    const [caller, found] = woken ? await later() : [call.caller, await first()];
     const now = await visibleRequest(caller, services, id, found);
     const { status } = now.request;
     seenLast ??= status;

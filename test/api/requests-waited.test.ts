@@ -1,0 +1,118 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
+import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { untilWaiting } from './until-waiting.js';
+
+let api: TestApi;
+let other: TestApi;
+let calls: GatewayCalls;
+let elsewhere: GatewayCalls;
+let alice: string;
+let bob: string;
+beforeAll(async () => {
+  const people = { alice: { roles: ['requester'] }, bob: { roles: ['requester'], groups: ['dba-team'] } };
+  ({
+    api,
+    calls,
+    tokens: { alice, bob },
+  } = await startCalls(people, ['shop/production']));
+  other = await api.another();
+  elsewhere = gatewayCalls(other);
+});
+afterAll(async () => {
+  await other?.close();
+  await api?.close();
+});
+
+/** Statements of all servers that read the whole state of a request, with their ids. */
+const reads: string[] = [];
+beforeEach(() => {
+  reads.length = 0;
+  const { query } = pg.Client.prototype;
+  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
+    const { text, values } = given[0] as { text?: string; values?: string[] };
+    if (text?.includes('request_contexts c where') && text.includes('where r.id = $1')) reads.push(values![0]!);
+    return Reflect.apply(query, this, given);
+  });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+const readsOf = (id: string) => reads.filter((read) => read === id).length;
+
+/** A request that is too old for the probe of the listener, which tells of each once more. */
+async function old(over: CreationOver): Promise<string> {
+  const id = await calls.created(alice, over);
+  await calls.sql(`update requests set updated_at = updated_at - interval '1 minute' where id = $1`, [id]);
+  return id;
+}
+
+/** One that waits for no plan. */
+async function settled(over: CreationOver = {}): Promise<string> {
+  const id = await old(over);
+  await calls.sql(`update dry_run_jobs set state = 'failed', error = 'none' where request_id = $1`, [id]);
+  return id;
+}
+
+describe('a state that nobody was notified of', () => {
+  it('is read once for a wait that ends by time, for those beside it, and for those that follow', async () => {
+    const id = await settled();
+    const shown = (await calls.show(alice, id)).body;
+    expect((await calls.show(alice, id, '?wait=1')).body).toEqual(shown);
+    const beside = await Promise.all([calls.show(alice, id, '?wait=1'), calls.show(bob, id, '?wait=1&seen=pending')]);
+    expect(beside.map(({ status, body }) => [status, body.status])).toEqual([
+      [200, 'pending'],
+      [200, 'pending'],
+    ]);
+    // The call without `wait`, and the first wait.
+    expect(readsOf(id)).toBe(2);
+  });
+
+  it('is read anew by a call that does not wait', async () => {
+    const id = await settled();
+    await calls.show(alice, id, '?wait=1');
+    const before = readsOf(id);
+    await calls.show(alice, id);
+    expect(readsOf(id)).toBe(before + 1);
+  });
+
+  it('answers no caller who has seen a later one (HT-100)', async () => {
+    const id = await settled();
+    await calls.show(alice, id, '?wait=1');
+    // As if the notification were still on its way.
+    await calls.sql(`update requests set status = 'approved' where id = $1`, [id]);
+    const { body } = await calls.show(alice, id, '?wait=1&seen=approved');
+    expect(body.status).toBe('approved');
+  });
+
+  it('is not opened to a caller who may not see it, or no longer', async () => {
+    const id = await settled();
+    const mallory = await api.createUser('mallory', { roles: ['requester'] });
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=2'));
+    expect((await calls.show(mallory, id, '?wait=1')).status).toBe(403);
+    expect((await answer).status).toBe(200);
+    const leaving = await api.createUser('leaving', { roles: ['requester'], groups: ['dba-team'] });
+    const left = calls.show(leaving, id, '?wait=1');
+    await calls.sql(`update tokens set revoked_at = clock_timestamp() where subject_id = 'leaving'`);
+    expect((await left).status).toBe(401);
+  });
+});
+
+describe('a state that changed', () => {
+  it('is read again by the next wait, whatever of it changed, and on which server', async () => {
+    const id = await settled({ environment: 'qa', reason: 'r' });
+    await calls.show(alice, id, '?wait=1');
+    await elsewhere.act(bob, id, 'approve', { comment: 'fine' });
+    const { body } = await calls.show(alice, id, '?wait=1');
+    expect(body.approval_progress.steps[0].approvals).toMatchObject([{ user: 'bob', comment: 'fine' }]);
+  });
+
+  it('is told with a plan that came during the wait (AG-69)', async () => {
+    const id = await old({ detail: 'select * from parts' });
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=2'));
+    await calls.sql(`update dry_run_jobs set state = 'completed', plan = '[{"Plan":{}}]' where request_id = $1`, [id]);
+    expect((await answer).body.context).toMatchObject({ status: 'ready', explain: [{ plan: [{ Plan: {} }] }] });
+  });
+});
