@@ -329,7 +329,6 @@ create table executions (
 );
 CREATE UNIQUE INDEX executions_claim ON executions (claim_id) WHERE (claim_id IS NOT NULL);
 CREATE INDEX executions_leases ON executions (lease_expires_at) WHERE (status = 'running'::text);
-CREATE INDEX executions_newest ON executions (request_id, fence DESC);
 
 create table group_members (
   group_name text not null,
