@@ -34,25 +34,29 @@ export interface ListenOptions {
   onError?: (error: unknown) => void;
 }
 
-/** The listening connection while it has nothing else to do. */
-type FreeListener = { client: pg.Client | null };
+interface Listening {
+  /** The listening connection while it has nothing else to do. */
+  free: pg.Client | null;
+  hears: boolean;
+}
 
 /** Listens until it is stopped, on one connection after the other. */
 export function keepListening(options: ListenOptions) {
   const stopping = new AbortController();
-  const free: FreeListener = { client: null };
+  const listening: Listening = { free: null, hears: false };
   const running = (async () => {
     while (!stopping.signal.aborted) {
-      await listenOnce(options, stopping.signal, free).catch((error: unknown) => {
+      await listenOnce(options, stopping.signal, listening).catch((error: unknown) => {
         if (!stopping.signal.aborted) options.onError?.(error);
       });
-      free.client = null;
+      listening.free = null;
       await sleep(reconnectPauseMs, stopping.signal);
     }
   })();
   return {
     /** Null while the connection is missing or busy. */
-    query: (text: string, values: unknown[]) => free.client?.query({ name: 'notify', text, values }) ?? null,
+    query: (text: string, values: unknown[]) => listening.free?.query({ name: 'notify', text, values }) ?? null,
+    hears: () => listening.hears,
     stop: async () => {
       stopping.abort();
       await running;
@@ -60,7 +64,7 @@ export function keepListening(options: ListenOptions) {
   };
 }
 
-async function listenOnce(options: ListenOptions, signal: AbortSignal, free: FreeListener): Promise<void> {
+async function listenOnce(options: ListenOptions, signal: AbortSignal, listening: Listening): Promise<void> {
   const { channels, sender, recent, wakeTopic, wakeAll } = options;
   const client = new pg.Client({
     connectionString: options.url,
@@ -79,13 +83,14 @@ async function listenOnce(options: ListenOptions, signal: AbortSignal, free: Fre
   try {
     await client.connect();
     await client.query(channels.map((channel) => `listen ${channel}`).join('; '));
+    listening.hears = true;
     wakeAll();
     let probedAt = performance.now();
     let news: News = new Map();
     while (!signal.aborted) {
-      free.client = client;
+      listening.free = client;
       await Promise.race([sleep(probeEveryMs, signal), broken]);
-      free.client = null;
+      listening.free = null;
       if (signal.aborted) break;
       const since = probedAt;
       probedAt = performance.now();
@@ -95,6 +100,7 @@ async function listenOnce(options: ListenOptions, signal: AbortSignal, free: Fre
       topicsNotIn(told, news).forEach(wakeTopic);
     }
   } finally {
+    listening.hears = false;
     await client.end().catch(() => {});
   }
 }

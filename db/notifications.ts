@@ -41,6 +41,8 @@ function channelsOf(name: string): readonly Channel[] {
 export interface Notifications {
   /** Calls `wake` on each notification of the topic, until the returned function is called. */
   subscribe(name: string, wake: () => void): () => void;
+  /** False while the listening connection is lost: nothing tells of what other processes commit. When it is back, all are woken. */
+  hears(): boolean;
   /** Calls `tell` with the id of each request that was created or moved, or with null when any may have. Until the returned function is called. */
   watchRequests(tell: (id: string | null) => void): () => void;
   /** Wakes waiters of this process immediately, and those of other processes through the database, in batches. */
@@ -79,6 +81,7 @@ export function openNotifications(options: NotificationOptions): Notifications {
   const batch = batchSender({ ...options, sender, channelsOf, isUrgent, sendOnListener: listener.query });
   return {
     subscribe: (name, wake) => subscribe(subscribers, name, wake),
+    hears: listener.hears,
     watchRequests(tell) {
       const entry = (id: string | null) => tell(id);
       watchers.add(entry);

@@ -5,7 +5,7 @@ const keptMs = 1000;
 
 /** What the last look found, for as long as nothing was notified: whoever asks again need not look again. Heard also between two calls. */
 export interface Watch<T> {
-  /** What the last look found, if that may stand for another one and nothing was notified since it began; else null. */
+  /** What the last look found, if that may stand for another one, and nothing was notified since it began or could not be; else null. */
   standing(): T | null;
   look(find: () => Promise<T>): Promise<T>;
   /** To be called once. */
@@ -14,17 +14,20 @@ export interface Watch<T> {
 
 /** Watches by key, each shared by all calls that joined it. */
 export interface Watches<T> {
-  join(notifications: Pick<Notifications, 'subscribe'>, key: string, topics: readonly string[]): Watch<T>;
+  join(notifications: Listened, key: string, topics: readonly string[]): Watch<T>;
   /** Without joining. */
   standing(key: string): T | null;
   readonly size: number;
 }
+
+type Listened = Pick<Notifications, 'subscribe' | 'hears'>;
 
 interface Shared<T> {
   callers: number;
   last: { found: T; at: number } | null;
   /** Of news and looks: what a look finds stands only if it is the last of both. */
   turn: number;
+  hears(): boolean;
   closing: NodeJS.Timeout | undefined;
   close(): void;
 }
@@ -33,7 +36,7 @@ interface Shared<T> {
 export function createWatches<T>(terms: { believedMs: number; stands(found: T): boolean }): Watches<T> {
   const open = new Map<string, Shared<T>>();
   const foundIn = (shared: Shared<T> | undefined): T | null =>
-    shared?.last != null && performance.now() < shared.last.at + terms.believedMs ? shared.last.found : null;
+    shared?.last != null && shared.hears() && performance.now() < shared.last.at + terms.believedMs ? shared.last.found : null;
   return {
     get size() {
       return open.size;
@@ -56,11 +59,7 @@ export function createWatches<T>(terms: { believedMs: number; stands(found: T): 
   };
 }
 
-function openShared<T>(
-  { subscribe }: Pick<Notifications, 'subscribe'>,
-  topics: readonly string[],
-  forget: () => void,
-): Shared<T> {
+function openShared<T>({ subscribe, hears }: Listened, topics: readonly string[], forget: () => void): Shared<T> {
   const hear = () => {
     shared.last = null;
     shared.turn++;
@@ -70,7 +69,7 @@ function openShared<T>(
     for (const release of releases) release();
     forget();
   };
-  const shared: Shared<T> = { callers: 0, last: null, turn: 0, closing: undefined, close };
+  const shared: Shared<T> = { callers: 0, last: null, turn: 0, hears, closing: undefined, close };
   return shared;
 }
 

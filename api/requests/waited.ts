@@ -42,7 +42,11 @@ export interface WaitedRequest {
   leave(): void;
 }
 
-export function joinWaited(requests: WaitedRequests, notifications: Pick<Notifications, 'subscribe'>, id: string): WaitedRequest {
+export function joinWaited(
+  requests: WaitedRequests,
+  notifications: Pick<Notifications, 'subscribe' | 'hears'>,
+  id: string,
+): WaitedRequest {
   const watch = requests.join(notifications, id, [topic.request(id)]);
   return {
     standing() {

@@ -25,6 +25,7 @@ function bench(isRevoked = () => false) {
           heard.set(name, (heard.get(name) ?? new Set()).add(wake));
           return () => heard.get(name)?.delete(wake);
         },
+        hears: () => true,
         watchRequests: () => () => {},
         publish: () => {},
         close: async () => {},

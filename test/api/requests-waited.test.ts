@@ -116,3 +116,25 @@ describe('a state that changed', () => {
     expect((await answer).body.context).toMatchObject({ status: 'ready', explain: [{ plan: [{ Plan: {} }] }] });
   });
 });
+
+it('is not believed by a server that hears of nothing (HT-102)', async () => {
+  const id = await settled({ environment: 'qa', reason: 'r' });
+  await calls.show(alice, id, '?wait=1');
+  const admin = new pg.Client({ connectionString: api.database.adminUrl });
+  await admin.connect();
+  const mayConnect = (limit: number) =>
+    admin.query(`do $$ begin execute format('alter database %I connection limit ${limit}', current_database()); end $$`);
+  try {
+    await mayConnect(0);
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like '% listen'`,
+    );
+    await expect.poll(() => api.logged.some((line) => line.includes('too many connections')), { timeout: 10_000 }).toBe(true);
+    await elsewhere.act(bob, id, 'approve', { comment: 'fine' });
+    const { body } = await calls.show(alice, id, '?wait=1');
+    expect(body.approval_progress.steps[0].approvals).toMatchObject([{ user: 'bob', comment: 'fine' }]);
+  } finally {
+    await mayConnect(-1);
+    await admin.end();
+  }
+});

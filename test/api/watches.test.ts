@@ -10,13 +10,16 @@ let subscribers: Map<string, Set<() => void>>;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   watches = createWatches({ believedMs: 5000, stands: (found) => found !== 'unfit' });
+  hears = true;
   subscribers = new Map(topics.map((name) => [name, new Set()]));
 });
 afterEach(() => {
   vi.useRealTimers();
 });
 
+let hears: boolean;
 const notifications = {
+  hears: () => hears,
   subscribe(name: string, wake: () => void) {
     subscribers.get(name)?.add(wake);
     return () => void subscribers.get(name)?.delete(wake);
@@ -60,6 +63,15 @@ it.each(topics)('has nothing once %s was notified: after the look, during it, or
   watch.leave();
   notify(name);
   expect(join().standing()).toBeNull();
+});
+
+it('has nothing while news of other processes does not come', async () => {
+  const watch = join();
+  hears = false;
+  await watch.look(async () => 'found');
+  expect([watch.standing(), watches.standing('one')]).toEqual([null, null]);
+  hears = true;
+  expect([watch.standing(), watches.standing('one')]).toEqual(['found', 'found']);
 });
 
 it('has only what the look found that began last', async () => {

@@ -11,6 +11,7 @@ function createBell() {
       waiting.add(wake);
       return () => waiting.delete(wake);
     },
+    hears: () => true,
     watchRequests: () => () => {},
     publish: () => {},
     close: async () => {},
