@@ -25,8 +25,11 @@ type Listened = Pick<Notifications, 'subscribe' | 'hears'>;
 interface Shared<T> {
   callers: number;
   last: { found: T; at: number } | null;
-  /** Of news and looks: what a look finds stands only if it is the last of both. */
-  turn: number;
+  /** How many notifications there were, and how many looks have begun. */
+  news: number;
+  looks: number;
+  /** Of the looks that have ended, which one began last: what it found stands, whatever has begun since. */
+  newest: number;
   hears(): boolean;
   closing: NodeJS.Timeout | undefined;
   close(): void;
@@ -62,21 +65,24 @@ export function createWatches<T>(terms: { believedMs: number; stands(found: T): 
 function openShared<T>({ subscribe, hears }: Listened, topics: readonly string[], forget: () => void): Shared<T> {
   const hear = () => {
     shared.last = null;
-    shared.turn++;
+    shared.news++;
   };
   const releases = topics.map((name) => subscribe(name, hear));
   const close = () => {
     for (const release of releases) release();
     forget();
   };
-  const shared: Shared<T> = { callers: 0, last: null, turn: 0, hears, closing: undefined, close };
+  const shared: Shared<T> = { callers: 0, last: null, news: 0, looks: 0, newest: 0, hears, closing: undefined, close };
   return shared;
 }
 
 async function lookAnew<T>(shared: Shared<T>, find: () => Promise<T>, stands: (found: T) => boolean): Promise<T> {
   shared.last = null;
-  const [at, turn] = [performance.now(), ++shared.turn];
+  const [at, news, look] = [performance.now(), shared.news, ++shared.looks];
   const found = await find();
-  if (shared.turn === turn && stands(found)) shared.last = { found, at };
+  if (look > shared.newest) {
+    shared.newest = look;
+    shared.last = shared.news === news && stands(found) ? { found, at } : null;
+  }
   return found;
 }

@@ -109,6 +109,17 @@ describe('a state that changed', () => {
     expect(body.approval_progress.steps[0].approvals).toMatchObject([{ user: 'bob', comment: 'fine' }]);
   });
 
+  it('is read a few times for all who wait for it, however many they are', async () => {
+    const id = await settled({ environment: 'qa', reason: 'r' });
+    const { answer } = await untilWaiting(api, () =>
+      Promise.all(Array.from({ length: 100 }, () => calls.show(alice, id, '?wait=3'))),
+    );
+    reads.length = 0;
+    await elsewhere.act(bob, id, 'approve');
+    for (const { body } of await answer) expect(body.approval_progress.steps[0].approvals).toMatchObject([{ user: 'bob' }]);
+    expect(readsOf(id)).toBeLessThan(30);
+  });
+
   it('is told with a plan that came during the wait (AG-69)', async () => {
     const id = await old({ detail: 'select * from parts' });
     const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=2'));

@@ -74,6 +74,19 @@ it('has nothing while news of other processes does not come', async () => {
   expect([watch.standing(), watches.standing('one')]).toEqual(['found', 'found']);
 });
 
+it('has what a look found although another has begun since, of which nothing is known', async () => {
+  const [one, other] = [join(), join()];
+  const ends: ((found: string) => void)[] = [];
+  const find = () => new Promise<string>((resolve) => ends.push(resolve));
+  const looks = [one.look(find), other.look(find)];
+  ends[0]?.('found');
+  await looks[0];
+  expect(one.standing()).toBe('found');
+  ends[1]?.('unfit');
+  await looks[1];
+  expect(one.standing()).toBeNull();
+});
+
 it('has only what the look found that began last', async () => {
   const [one, other] = [join(), join()];
   let end = (_found: string) => {};
