@@ -54,8 +54,12 @@ async function untilMoved(
     return isSeen ? known : watch.look(() => shownAhead.take(call, services.database, id));
   };
   const later = async (): Promise<[Caller, Found]> => {
-    const known = watch.standing();
-    if (known !== null) return [await call.recheck(), known];
+    if (watch.standing() !== null) {
+      const caller = await call.recheck();
+      // By now all has been heard that came while this process stood still.
+      const known = watch.standing();
+      if (known !== null) return [caller, known];
+    }
     return call.recheckBeside((db) => watch.look(() => findShown(db, id)));
   };
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async (woken) => {

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { topic } from '../../db/notifications.js';
 import type { TestApi } from '../support/api.js';
 import { startCalls } from './calls-api.js';
 import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
@@ -26,13 +27,18 @@ afterAll(async () => {
   await api?.close();
 });
 
+/** Called with each statement of all servers. */
+let onStatement = (_text: string) => {};
+
 /** Statements of all servers that read the whole state of a request, with their ids. */
 const reads: string[] = [];
 beforeEach(() => {
   reads.length = 0;
+  onStatement = () => {};
   const { query } = pg.Client.prototype;
   vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
     const { text, values } = given[0] as { text?: string; values?: string[] };
+    onStatement(text ?? '');
     if (text?.includes('request_contexts c where') && text.includes('where r.id = $1')) reads.push(values![0]!);
     return Reflect.apply(query, this, given);
   });
@@ -107,6 +113,16 @@ describe('a state that changed', () => {
     await elsewhere.act(bob, id, 'approve', { comment: 'fine' });
     const { body } = await calls.show(alice, id, '?wait=1');
     expect(body.approval_progress.steps[0].approvals).toMatchObject([{ user: 'bob', comment: 'fine' }]);
+  });
+
+  it('is read at the end of a wait if its notification came no sooner, as after a pause of the process (HT-102)', async () => {
+    const id = await settled();
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=1'));
+    await calls.sql(`update requests set status = 'approved' where id = $1`, [id]);
+    onStatement = (text) => {
+      if (text.includes('from tokens')) api.services.notifications.publish([topic.request(id)]);
+    };
+    expect((await answer).body.status).toBe('approved');
   });
 
   it('is read a few times for all who wait for it, however many they are', async () => {
