@@ -4,6 +4,7 @@ import type { GatewayClient } from './gateway-client.js';
 import { Lease, type Moment, moment } from './lease.js';
 import type { Log } from './log.js';
 import { firstLostAt } from './lost-attempts.js';
+import type { FirstLostAt } from './marker.js';
 import { type ClaimAnswer, claimAnswer, type OfferedJob, type PollAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 
@@ -20,8 +21,7 @@ interface ClaimDependencies {
 export interface Claimed {
   claim: ClaimAnswer;
   lease: Lease;
-  /** When the first of its lost attempts was claimed, on the monotonic clock; null if the gateway does not say. */
-  firstLostAt: number | null;
+  firstLostAt: FirstLostAt | null;
 }
 
 /** The claims of a poll that was answered just now; `since`: before the gateway can have begun their leases. */

@@ -67,6 +67,38 @@ export function laterFence(strangers: readonly MarkerRow[], fence: number): numb
 /** The request id, of no request, of the row that says since when a marker table has rows (AP-51). */
 export const SINCE = '00000000-0000-0000-0000-000000000000';
 
+/** For how many ms a marker table has had rows, and for how many agents of this version have written them; null where it has none. */
+export interface TableAge {
+  rows: number | null;
+  ours: number | null;
+}
+
+/** Reads them in that order. */
+export function tableAge(row: readonly (string | null)[] = []): TableAge {
+  const [rows, ours] = row.map((ms) => (ms === null ? null : Number(ms)));
+  return { rows: rows ?? null, ours: ours ?? null };
+}
+
+/** When the first lost attempts were claimed; null for none. */
+export interface FirstLostAt {
+  /** Of agents of this version, which wrote into the table of this one. */
+  ours: number | null;
+  /** Of agents of earlier versions, which wrote elsewhere, or there where `[marker] schema` names a table of theirs. */
+  earlier: number | null;
+}
+
+/**
+ * Whether rows that are not there prove that the attempts left none: a table that was dropped and made again, or emptied, does not have what they wrote.
+ * `own` is of the table where this agent writes, `others` of those elsewhere (AP-54).
+ */
+export function proveAbsence([own, ...others]: readonly TableAge[], { ours, earlier }: FirstLostAt, now: number): boolean {
+  const reaches = (ageMs: number | null | undefined, at: number) => ageMs != null && now - ageMs <= at;
+  return (
+    (ours === null || reaches(own?.ours, ours)) &&
+    (earlier === null || [own, ...others].some((table) => reaches(table?.rows, earlier)))
+  );
+}
+
 /** The most rows fitting no attempt to read and report. */
 export const MAX_STRANGERS = 20;
 

@@ -44,9 +44,16 @@ export const claimAnswer = z.object({
   execution_plan_json: z.unknown(),
   fence: z.int().min(1),
   unresolved_fences: z.array(z.int()),
-  /** `claimed_at` is absent from older gateways. */
+  /** `claimed_at` and `marker_form` are absent from older gateways. */
   unresolved_executions: z
-    .array(z.object({ fence: z.int(), execution_id: z.guid(), claimed_at: z.iso.datetime().optional() }))
+    .array(
+      z.object({
+        fence: z.int(),
+        execution_id: z.guid(),
+        claimed_at: z.iso.datetime().optional(),
+        marker_form: z.int().optional(),
+      }),
+    )
     .optional(),
   marker: z.enum(['required', 'none']),
   approval_digest: z.string(),

@@ -1,5 +1,13 @@
 import { sleep } from '../../lib/sleep.js';
-import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
+import {
+  decideByMarkers,
+  laterFence,
+  MAX_STRANGERS,
+  type MarkerDecision,
+  type MarkerRow,
+  proveAbsence,
+  sortMarkers,
+} from '../marker.js';
 import { failure, MARKER_NOT_AVAILABLE, type Outcome, STARTS_TOO_LATE } from '../outcome.js';
 import type { Attempt, ErrorReader, Report, WritingAttempt } from './engine.js';
 import { checkFlag, notStarted, preparing } from './guard.js';
@@ -106,17 +114,13 @@ export async function genuineMarkers<S extends Session>(
   return later === null || (await run.isNewest()) ? genuine : { superseded: later };
 }
 
-/**
- * A table that was dropped and made again, or emptied, does not have what a lost attempt wrote there. That may have happened just
- * before its rows were read, so this is asked afterwards.
- */
+/** A table may have been dropped and made again just before its rows were read, so this is asked afterwards. */
 export async function refuseNewTable<S extends Session>(attempt: WritingAttempt<S>): Promise<void> {
   const { session, run, target } = attempt;
   const { unresolvedFences, firstLostAt } = run;
   if (unresolvedFences.length === 0 || firstLostAt === null) return;
   const ages = await preparing(attempt, () => target.marker.ages(session));
-  const now = performance.now();
-  if (!ages.some((ageMs) => now - ageMs <= firstLostAt)) throw new NewTable();
+  if (!proveAbsence(ages, firstLostAt, performance.now())) throw new NewTable();
 }
 
 class NewTable extends Error {}

@@ -1,7 +1,7 @@
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import type { ClassifiedStatement, Dialect, StatementFacts, TableName } from '../../domain/statement.js';
 import type { CancelControl } from '../cancel-control.js';
-import type { KnownAttempts, MarkerRow } from '../marker.js';
+import type { FirstLostAt, KnownAttempts, MarkerRow } from '../marker.js';
 import type { MigrationTask } from '../migrations/task.js';
 import type { Outcome } from '../outcome.js';
 
@@ -29,8 +29,8 @@ export interface Run extends KnownAttempts {
   strangers: MarkerRow[];
   /** Whether the gateway knows no later attempt; false also when it does not answer. */
   isNewest(): Promise<boolean>;
-  /** When the first of the lost attempts was claimed, by `performance.now()`; null when unknown (AP-54). */
-  firstLostAt: number | null;
+  /** By `performance.now()`; null when unknown. */
+  firstLostAt: FirstLostAt | null;
   /** Whether the token and the lease still allow a start (ET-40, AG-40a). */
   mayStart(): boolean;
 }

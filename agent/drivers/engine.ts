@@ -1,4 +1,4 @@
-import type { MarkerRow } from '../marker.js';
+import type { MarkerRow, TableAge } from '../marker.js';
 import type { Outcome } from '../outcome.js';
 import type { Timings } from '../timings.js';
 import type { Run } from './driver.js';
@@ -47,8 +47,8 @@ export interface Marker<S extends Session> {
   read(session: S, run: Run): Promise<MarkerRow[]>;
   /** Those of them where this agent writes. */
   readOwn(session: S, run: Run): Promise<MarkerRow[]>;
-  /** For how many ms the table, and those of older versions, have had rows; of those that have any. */
-  ages(session: S): Promise<number[]>;
+  /** Of the table where this agent writes, then of those elsewhere. */
+  ages(session: S): Promise<TableAge[]>;
   open(session: S, run: Run, mode: 'tx' | 'auto'): Promise<unknown>;
   /** Deletes rows older than `days`; returns how many. */
   deleteOld(session: S, days: number): Promise<number>;

@@ -39,6 +39,7 @@ export const claimAnswer = named('Claim', 'A run that the agent has claimed.', {
       fence: count('The number of the run.'),
       execution_id: uuid('Its execution.'),
       claimed_at: instant('When it was claimed.'),
+      marker_form: count('1 if its agent wrote markers where agents without the feature `marker_executions` do, else 2.'),
     }),
     'The executions of these runs.',
   ),

@@ -9,21 +9,27 @@ const at = (secs: number) => new Date(noon + secs * 1000).toISOString();
 const claimed = (...secs: number[]) => ({
   ...({} as ReturnType<typeof claimAnswer.parse>),
   server_time: at(100),
-  unresolved_executions: secs.map((one, index) => ({ fence: index + 1, execution_id: '', claimed_at: at(one) })),
+  unresolved_executions: secs.map((one, index) => ({ fence: index + 1, execution_id: '', claimed_at: at(one), marker_form: 2 })),
 });
 
 it('AP-54: the first lost attempt was claimed so long before the claim as the gateway says', () => {
-  expect(firstLostAt(claimed(70, 40), { at: 1_000_000, serverTime: null })).toBe(940_000);
+  expect(firstLostAt(claimed(70, 40), { at: 1_000_000, serverTime: null })).toEqual({ ours: 940_000, earlier: null });
 });
 
 it('AP-54, AG-I3: of a claim that is handed out again, the first answer has an old time, and the poll the present one', () => {
-  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: at(150) })).toBe(890_000);
-  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: at(90) })).toBe(940_000);
-  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: 'soon' })).toBe(940_000);
+  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: at(150) })).toEqual({ ours: 890_000, earlier: null });
+  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: at(90) })).toEqual({ ours: 940_000, earlier: null });
+  expect(firstLostAt(claimed(40), { at: 1_000_000, serverTime: 'soon' })).toEqual({ ours: 940_000, earlier: null });
 });
 
 it('AP-54: a gateway that names no times is believed', () => {
   const { server_time: _, ...silent } = claimed(40);
   expect(firstLostAt(silent, { at: 1_000_000, serverTime: at(150) })).toBeNull();
-  expect(firstLostAt(claimed(), { at: 1_000_000, serverTime: null })).toBeNull();
+  expect(firstLostAt(claimed(), { at: 1_000_000, serverTime: null })).toEqual({ ours: null, earlier: null });
+});
+
+it('AP-54: the attempts of agents of earlier versions have a first one of their own', () => {
+  const claim = claimed(70, 40, 20);
+  claim.unresolved_executions[1]!.marker_form = 1;
+  expect(firstLostAt(claim, { at: 1_000_000, serverTime: null })).toEqual({ ours: 920_000, earlier: 940_000 });
 });

@@ -119,10 +119,15 @@ it('AP-54, AG-I3: a table that is emptied while the agent runs proves nothing bu
   expect(await gateway.offer({ ...lost, fence: 3 }).result).toMatchObject({ outcome: 'already_applied' });
 });
 
-it('AP-51, AP-56: a table of an earlier version has rows since its oldest one, and when that is deleted, since the age at which rows are', async () => {
+/** An agent has written there for 3000 days. */
+const writtenFor3000Days = () =>
+  target.query(`insert into svc.svc_execution_marker values
+    ('${SINCE}', 0, '', 'tx', 'open', '-', '-', '-', null, now() - interval '3000 days'),
+    ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, now() - interval '2999 days')`);
+
+it('AP-51, AP-56: a table with old rows has rows since the age at which they are deleted', async () => {
   await make('', '');
-  await target.query(`insert into svc.svc_execution_marker
-    values ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, now() - interval '3000 days')`);
+  await writtenFor3000Days();
   await startAgent();
   const rows = `select request_id, round(extract(epoch from now() - created_at) / 86400)::int as days from svc.svc_execution_marker`;
   await expect.poll(async () => (await target.query(rows)).rows).toEqual([{ request_id: SINCE, days: 180 }]);
@@ -130,8 +135,7 @@ it('AP-51, AP-56: a table of an earlier version has rows since its oldest one, a
 
 it('AP-56, AG-I3: rows that were deleted for their age prove nothing of what was lost before', async () => {
   await make('', '');
-  await target.query(`insert into svc.svc_execution_marker
-    values ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, now() - interval '3000 days')`);
+  await writtenFor3000Days();
   await startAgent();
   const requestId = randomUUID();
   expect(await gateway.offer({ ...add, requestId }).result).toMatchObject({ outcome: 'committed' });

@@ -48,14 +48,14 @@ describe('an attempt that was lost by an agent whose markers an earlier version 
 
     expect(await agent.offered(today)).toEqual([id]);
     expect(await hint(id)).toBeNull();
-    expect((await agent.claim(id)).body.unresolved_fences).toEqual([1]);
+    expect((await agent.claim(id)).body.unresolved_executions).toMatchObject([{ fence: 1, marker_form: 2 }]);
   });
 
   it('is the only kind that waits: what an earlier agent lost goes to both', async () => {
     const old = await calls.known(earlier);
     const { id } = await lostBy(old);
     expect([await old.offered(earlier), await agent.offered(today), await hint(id)]).toEqual([[id], [id], null]);
-    expect((await old.claim(id)).status).toBe(200);
+    expect((await agent.claim(id)).body.unresolved_executions).toMatchObject([{ fence: 1, marker_form: 1 }]);
   });
 });
 

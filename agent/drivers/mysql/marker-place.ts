@@ -149,13 +149,12 @@ async function tryRights(session: MysqlSession, table: string): Promise<void> {
   }
 }
 
-/** Says in a table without such a row since when it has rows. Searched apart, because an INSERT … SELECT would lock what it reads. */
+/** Says in a table without such a row since when agents of this version write there. Rows of earlier ones prove nothing of attempts of this. */
 async function addSince(session: MysqlSession, table: string): Promise<void> {
   if ((await session.query(`select 1 from ${table} where request_id = ? limit 1`, [SINCE])).length > 0) return;
-  const [[since] = []] = await session.query(`select coalesce(min(created_at), now(3)) from ${table}`);
   await session.query(
     `insert ignore into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest, created_at)
-       values (?, 0, '', 'tx', 'open', '-', '-', '-', ?)`,
-    [SINCE, since ?? ''],
+       values (?, 0, '', 'tx', 'open', '-', '-', '-', now(3))`,
+    [SINCE],
   );
 }

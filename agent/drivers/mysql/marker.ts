@@ -1,4 +1,4 @@
-import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE } from '../../marker.js';
+import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE, type TableAge, tableAge } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
@@ -40,13 +40,8 @@ export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): My
     readOwn: (session, run) => readTables(session, [place.table], run),
     async ages(session) {
       const { tables } = await findMarkerTables(session, searchOf(names, false));
-      const ages: number[] = [];
-      for (const table of new Set([place.table, ...tables])) {
-        const [[age = null] = []] = await session.query(
-          `select timestampdiff(microsecond, min(created_at), now(3)) / 1000 from ${table}`,
-        );
-        if (age !== null) ages.push(Number(age));
-      }
+      const ages: TableAge[] = [];
+      for (const table of new Set([place.table, ...tables])) ages.push(await ageOf(session, table));
       return ages;
     },
     open: (session, run, mode) => session.query(openText(place.table), [...keyOf(run), mode, run.agentId, run.approvalDigest]),
@@ -83,6 +78,13 @@ async function readTables(session: MysqlSession, tables: readonly string[], run:
   const rows: MarkerRow[] = [];
   for (const table of tables) rows.push(...(await readRows(session, table, run)));
   return rows;
+}
+
+async function ageOf(session: MysqlSession, table: string): Promise<TableAge> {
+  const age = (since: string) => `timestampdiff(microsecond, ${since}, now(3)) / 1000`;
+  const ours = 'coalesce(min(case when request_id = ? then created_at end), min(created_at))';
+  const [row] = await session.query(`select ${age('min(created_at)')}, ${age(ours)} from ${table}`, [SINCE]);
+  return tableAge(row);
 }
 
 /** All rows of the known attempts and a few others, however many and however long the planted ones are. */

@@ -175,10 +175,10 @@ async function tryRights(session: PostgresSession, table: string): Promise<void>
   ]);
 }
 
-/** Says in a table without such a row since when it has rows. */
+/** Says in a table without such a row since when agents of this version write there. Rows of earlier ones prove nothing of attempts of this. */
 async function addSince(session: PostgresSession, table: string): Promise<void> {
   const text = `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest, created_at)
-    select $1, 0, '', 'tx', 'open', '-', '-', '-', coalesce((select min(created_at) from ${table}), now())
+    select $1, 0, '', 'tx', 'open', '-', '-', '-', now()
     where not exists (select from ${table} where request_id = $1) on conflict do nothing`;
   await session.exchange([
     { kind: 'run', text: 'begin read write' },

@@ -1,4 +1,4 @@
-import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE } from '../../marker.js';
+import { MAX_STRANGERS, type MarkerRow, markerRow, SINCE, type TableAge, tableAge } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
@@ -67,10 +67,12 @@ async function readIn(session: PostgresSession, sources: readonly string[], run:
   return results.flatMap(({ rows }) => rows.map(markerRow));
 }
 
-async function agesOf(session: PostgresSession, sources: readonly string[]): Promise<number[]> {
-  const text = (source: string) => `select extract(epoch from clock_timestamp() - min(created_at)) * '1000' from ${source}`;
-  const results = await session.exchange(sources.map((source): Step => ({ kind: 'run', text: text(source) })));
-  return results.flatMap(({ rows: [[age = null] = []] }) => (age === null ? [] : [Number(age)]));
+async function agesOf(session: PostgresSession, sources: readonly string[]): Promise<TableAge[]> {
+  const age = (since: string) => `extract(epoch from clock_timestamp() - ${since}) * '1000'`;
+  const ours = 'coalesce(min(created_at) filter (where request_id = $1), min(created_at))';
+  const text = (source: string) => `select ${age('min(created_at)')}, ${age(ours)} from ${source}`;
+  const results = await session.exchange(sources.map((source): Step => ({ kind: 'run', text: text(source), values: [SINCE] })));
+  return results.map(({ rows: [row] }) => tableAge(row));
 }
 
 const IS_OWN = 'request_id = $1 and fence = $2 and step = $3 and execution_id = $4';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { mysqlMarkerDdl } from '../../../agent/marker.js';
 import { startFakeGateway } from '../../support/fake-gateway.js';
-import type { JobInput } from '../../support/fake-job.js';
+import { attemptId, type JobInput } from '../../support/fake-job.js';
 import { createMysqlDatabase, type MysqlDatabase, withMysql } from '../../support/mysql.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
 import { startTestAgent } from '../../support/test-agent.js';
@@ -26,7 +26,7 @@ describe.skipIf(server === null)('markers of agents with other rights or another
       `use ${target.name}; create table parts (id int primary key, qty int) engine = InnoDB; insert into parts values (1, 10)`,
     );
     return async () => {
-      await root('drop database svc; drop database more');
+      await root('drop database if exists svc; drop database more');
       await target.drop();
     };
   });
@@ -51,6 +51,41 @@ describe.skipIf(server === null)('markers of agents with other rights or another
     await between();
     return await change({ requestId, fence: 2, unresolvedFences: [1] }, tables);
   }
+
+  /** What an agent of an earlier version left beside the data. */
+  async function leaveOlderTable(): Promise<string> {
+    const older = `${target.name}.svc_execution_marker`;
+    await root(`${mysqlMarkerDdl(older)}; insert into ${older} values
+      ('old', 1, '', 'tx', 'done', '-', '-', '-', 1, utc_timestamp(3) - interval 3 day)`);
+    return older;
+  }
+  const unproven = {
+    outcome: 'unknown',
+    error_message: 'the marker table is newer than a lost attempt: it is not known what attempt 1 did',
+  };
+
+  it.each([
+    ['whose own table was dropped and is made again', () => `drop table ${MARKERS}`],
+    ['whose account may not use the own database any more', () => `revoke all on svc.* from ${user}`],
+    ['whose own database is gone', () => `revoke all on svc.* from ${user}; drop database svc`],
+  ])('AP-54, AG-I3: to an agent %s an older table elsewhere proves nothing', async (_, sql) => {
+    await leaveOlderTable();
+    const again = await changeTwice(() => root(sql()));
+    expect(again).toMatchObject({ marker: true, result: unproven });
+    expect(await quantity()).toBe(11);
+  });
+
+  it('AG-59, AP-54: what an earlier version lost runs again by its own table, but not once that is gone', async () => {
+    const older = await leaveOlderTable();
+    const claimed_at = new Date(Date.now() - 3_600_000).toISOString();
+    const unresolved_executions = [{ fence: 1, execution_id: attemptId(1), claimed_at, marker_form: 1 }];
+    const forge = (claim: Record<string, unknown>) => ({ ...claim, unresolved_executions });
+    const lost = { fence: 2, unresolvedFences: [1], forge };
+    expect((await change(lost)).result).toMatchObject({ outcome: 'committed' });
+    await root(`drop table ${older}`);
+    expect((await change(lost)).result).toMatchObject(unproven);
+    expect(await quantity()).toBe(11);
+  });
 
   it.each([
     [
