@@ -45,8 +45,8 @@ export interface Marker<S extends Session> {
   prepare(session: S, onlyLook: boolean): Promise<{ problem: string | null; note: string | null }>;
   /** The rows of the run's known attempts, and some others; includes rows that an older agent version left elsewhere. */
   read(session: S, run: Run): Promise<MarkerRow[]>;
-  /** Those of them where this agent writes. */
-  readOwn(session: S, run: Run): Promise<MarkerRow[]>;
+  /** Reads those of them where this agent writes now: another look may find that it is to write elsewhere. */
+  ownReader(): (session: S, run: Run) => Promise<MarkerRow[]>;
   /** Of the table where this agent writes, then of those elsewhere. */
   ages(session: S): Promise<TableAge[]>;
   open(session: S, run: Run, mode: 'tx' | 'auto'): Promise<unknown>;

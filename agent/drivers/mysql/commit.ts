@@ -20,14 +20,15 @@ export async function settleCommit(
   attempt: MysqlAttempt,
   ask: ((other: MysqlSession) => Promise<'committed' | null>) | null,
 ): Promise<CommitEnd> {
-  const { session, run } = attempt;
+  const { session, run, target } = attempt;
+  const readOwn = target.marker.ownReader();
   try {
     await sendCommit(attempt);
     return { found: 'committed' };
   } catch (error) {
     session.destroy();
     if (!run.marker && ask === null) return { found: 'unknown', error };
-    return { found: await lookUpCommit(attempt, ask ?? (async () => null)), error };
+    return { found: await lookUpCommit(attempt, { readOwn, ask: ask ?? (async () => null) }), error };
   }
 }
 

@@ -37,7 +37,10 @@ export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): My
         return await readIn(await look());
       }
     },
-    readOwn: (session, run) => readTables(session, [place.table], run),
+    ownReader() {
+      const { table } = place;
+      return (session, run) => readTables(session, [table], run);
+    },
     async ages(session) {
       const { tables } = await findMarkerTables(session, searchOf(names, false));
       const ages: TableAge[] = [];

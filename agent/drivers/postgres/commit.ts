@@ -26,6 +26,7 @@ export async function settleCommit(
 ): Promise<CommitEnd> {
   const { session, run, target } = attempt;
   const commitMs = Math.max(run.timeoutSecs * 1000, target.timings.commitProbeMs);
+  const readOwn = target.marker.ownReader();
   const send = () => session.exchange(commitSteps);
   try {
     const results = await stopAfter(commitMs, () => session.destroy(), send);
@@ -40,7 +41,7 @@ export async function settleCommit(
       );
     if (target.engine.errors.isServerError(error) && (await goesOn()) !== null) return { found: 'rolled_back', error };
     session.destroy();
-    return { found: await lookUpCommit(attempt, ask), error };
+    return { found: await lookUpCommit(attempt, { readOwn, ask }), error };
   }
 }
 

@@ -37,7 +37,10 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       }
       return await readIn(session, [ownRows(place), ...place.older.map(rowsOf)], run);
     },
-    readOwn: (session, run) => readIn(session, [ownRows(place)], run),
+    ownReader() {
+      const source = ownRows(place);
+      return (session, run) => readIn(session, [source], run);
+    },
     ages: (session) => agesOf(session, [ownRows(place), ...place.older.map(rowsOf)]),
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
