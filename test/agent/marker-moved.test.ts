@@ -109,6 +109,23 @@ it('AG-59, AP-54: what an earlier version lost runs again by its own table, thou
   expect(await quantity()).toBe(11);
 });
 
+it('AP-54, AG-I3: the marker of an earlier version is found beside the data, however many schemas have such a table', async () => {
+  await leaveOlderTable();
+  for (let nth = 1; nth <= 6; nth += 1)
+    await root.query(`create schema a${nth}; create table a${nth}.svc_execution_marker (like ${OLDER} including all);
+      insert into a${nth}.svc_execution_marker select * from ${OLDER};
+      alter table a${nth}.svc_execution_marker owner to ${role}; grant usage on schema a${nth} to ${role}`);
+  await startAgent();
+  gateway.onClaim = ({ requestId, approvalDigest }) =>
+    root.query(`insert into ${OLDER} values ($1, 1, '', 'tx', 'done', $2, 'a', $3, 1)`, [
+      requestId,
+      attemptId(1),
+      approvalDigest,
+    ]);
+  expect(await resumeEarlier()).toMatchObject(found);
+  expect(await quantity()).toBe(10);
+});
+
 it('AP-54, AG-I3: what an earlier version lost does not run again once its table is gone', async () => {
   await leaveOlderTable();
   await startAgent();

@@ -23,6 +23,9 @@ export interface MarkerPlace {
   older: readonly string[];
 }
 
+/** To read more of the older tables would slow every write. For a lost attempt all are read, which other agents may have made by now. */
+const MOST_READ = 5;
+
 type Prepared = { place: MarkerPlace; note: string | null } | Missing;
 
 /** Why there is no place. Where the `schema` is missing another place may do; a missing `table` the agent creates at its start. */
@@ -84,7 +87,7 @@ async function prepareIn(
   if ('problem' in found) return found;
   await tryRights(session, table);
   if (!onlyLook) await addSince(session, table);
-  return { place: { table, ...found, older: await findOlderTables(session, name, table) }, note: null };
+  return { place: { table, ...found, older: (await findOlderTables(session, name, table)).slice(0, MOST_READ) }, note: null };
 }
 
 /**
@@ -154,7 +157,7 @@ export async function findOlderTables(session: PostgresSession, name: string, ta
        and 9 = (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and not a.attisdropped
          and (a.attname::text, a.atttypid::pg_catalog.regtype::text) in (('request_id', 'text'), ('fence', 'bigint'), ('step', 'text'), ('mode', 'text'),
            ('state', 'text'), ('execution_id', 'text'), ('approval_digest', 'text'), ('rows_affected', 'bigint'), ('created_at', 'timestamp with time zone')))
-     order by pg_catalog.pg_get_userbyid(c.relowner) = current_user desc, 1 limit 5`,
+     order by pg_catalog.pg_get_userbyid(c.relowner) = current_user desc, 1`,
     [name, table],
   );
   return rows.map(([found]) => found ?? '');

@@ -30,18 +30,17 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       return { problem: null, note: prepared.note };
     },
     async read(session, run) {
-      if (run.unresolvedFences.length > 0) {
-        // An agent of an earlier version may have started writing since this one looked.
-        const older = await findOlderTables(session, names.table, place.table);
-        place = { ...place, older };
-      }
-      return await readIn(session, [ownRows(place), ...place.older.map(rowsOf)], run);
+      const older = run.unresolvedFences.length > 0 ? await findOlderTables(session, names.table, place.table) : place.older;
+      return await readIn(session, [ownRows(place), ...older.map(rowsOf)], run);
     },
     ownReader() {
       const source = ownRows(place);
       return (session, run) => readIn(session, [source], run);
     },
-    ages: (session) => agesOf(session, [ownRows(place), ...place.older.map(rowsOf)]),
+    async ages(session) {
+      const older = await findOlderTables(session, names.table, place.table);
+      return await agesOf(session, [ownRows(place), ...older.map(rowsOf)]);
+    },
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
