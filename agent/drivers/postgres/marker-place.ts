@@ -1,6 +1,7 @@
 import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
 import { MISSING_TABLE, postgresMarkerDdl, SINCE } from '../../marker.js';
 import { asServerError } from './errors.js';
+import { findOlderTables } from './older-markers.js';
 import type { PostgresSession } from './session.js';
 
 /** The SQLSTATEs of a server that ends or starts. */
@@ -87,7 +88,8 @@ async function prepareIn(
   if ('problem' in found) return found;
   await tryRights(session, table);
   if (!onlyLook) await addSince(session, table);
-  return { place: { table, ...found, older: (await findOlderTables(session, name, table)).slice(0, MOST_READ) }, note: null };
+  const older = (await findOlderTables(session, name, table)).filter(({ trusted }) => trusted).slice(0, MOST_READ);
+  return { place: { table, ...found, older: older.map((one) => one.table) }, note: null };
 }
 
 /**
@@ -141,26 +143,6 @@ async function make(session: PostgresSession, table: string, schema: string | nu
   } catch (error) {
     if ((await lookAt(session, table)) === null) throw error;
   }
-}
-
-/**
- * Tables of that name elsewhere: earlier versions used the first schema of the role. A row counts only if it fits an attempt, so
- * the table's owner does not matter, as long as reading it runs nobody's code and finds the columns.
- */
-export async function findOlderTables(session: PostgresSession, name: string, table: string): Promise<string[]> {
-  const rows = await session.query(
-    `select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
-     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-     where c.relname = $1 and c.relkind = 'r' and c.relpersistence <> 't' and not c.relrowsecurity and not c.relhasrules
-       and c.oid is distinct from pg_catalog.to_regclass($2)::oid and pg_catalog.has_table_privilege(c.oid, 'SELECT')
-       and pg_catalog.has_schema_privilege(n.oid, 'USAGE')
-       and 9 = (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and not a.attisdropped
-         and (a.attname::text, a.atttypid::pg_catalog.regtype::text) in (('request_id', 'text'), ('fence', 'bigint'), ('step', 'text'), ('mode', 'text'),
-           ('state', 'text'), ('execution_id', 'text'), ('approval_digest', 'text'), ('rows_affected', 'bigint'), ('created_at', 'timestamp with time zone')))
-     order by pg_catalog.pg_get_userbyid(c.relowner) = current_user desc, 1`,
-    [name, table],
-  );
-  return rows.map(([found]) => found ?? '');
 }
 
 /** Inserts, reads, updates and deletes a row in a transaction that is rolled back (AP-51). */

@@ -3,7 +3,8 @@ import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
 import type { Step, StepResult } from './exchange.js';
-import { findOlderTables, type MarkerNames, type MarkerPlace, missingBy, prepareMarkerPlace } from './marker-place.js';
+import { type MarkerNames, type MarkerPlace, missingBy, prepareMarkerPlace } from './marker-place.js';
+import { findOlderTables } from './older-markers.js';
 import { countOf } from './rows.js';
 import type { PostgresSession } from './session.js';
 
@@ -21,6 +22,8 @@ export function expectMarked(result: StepResult | undefined): void {
 
 export function createPostgresMarker(names: MarkerNames): PostgresMarker {
   let place: MarkerPlace = { table: `"${names.table}"`, key: '', partitioned: false, older: [] };
+  const allOlder = async (session: PostgresSession) =>
+    (await findOlderTables(session, names.table, place.table)).map(({ table }) => table);
   const openStep = (run: Run, mode: 'tx' | 'auto') => stepToOpen(place, run, mode);
   return {
     async prepare(session, onlyLook) {
@@ -30,7 +33,7 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       return { problem: null, note: prepared.note };
     },
     async read(session, run) {
-      const older = run.unresolvedFences.length > 0 ? await findOlderTables(session, names.table, place.table) : place.older;
+      const older = run.unresolvedFences.length > 0 ? await allOlder(session) : place.older;
       return await readIn(session, [ownRows(place), ...older.map(rowsOf)], run);
     },
     ownReader() {
@@ -38,8 +41,7 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
       return (session, run) => readIn(session, [source], run);
     },
     async ages(session) {
-      const older = await findOlderTables(session, names.table, place.table);
-      return await agesOf(session, [ownRows(place), ...older.map(rowsOf)]);
+      return await agesOf(session, [ownRows(place), ...(await allOlder(session)).map(rowsOf)]);
     },
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
