@@ -12,7 +12,7 @@ import type { KeyRing } from './key-ring.js';
 import type { Lease } from './lease.js';
 import { lostAttempts } from './lost-attempts.js';
 import { reservedNames } from './marker.js';
-import { endedUnproven, failure, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
+import { endedUnproven, failure, foundOtherPath, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
 import type { StartedAttempts } from './started-attempts.js';
 import type { Target } from './target.js';
@@ -23,7 +23,7 @@ export interface ExecuteDependencies {
   keys: KeyRing;
   tracing: Tracing;
   started: StartedAttempts;
-  /** Called with a target whose tables may have changed. */
+  /** Called with a target whose tables or search path may have changed. */
   onSchemaChanged: (target: Target) => void;
 }
 
@@ -119,7 +119,8 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   );
   target.noteRun(ran.connectivity);
   if (lackedMarker(ran.outcome)) void target.lookForMarkers();
-  if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
+  const isStale = (gated.changesSchema && mayHaveChanged(ran.outcome)) || foundOtherPath(ran.outcome);
+  if (isStale) onSchemaChanged(target);
   return ran;
 }
 

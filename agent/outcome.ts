@@ -34,6 +34,12 @@ export const MARKER_NOT_AVAILABLE = 'marker table not available';
 export const lackedMarker = (outcome: Outcome): boolean =>
   !outcome.success && outcome.errorMessage.startsWith(MARKER_NOT_AVAILABLE);
 
+/** Why a job does not start in a session that resolves names in other schemas than its request's (HD-31). */
+export const OTHER_PATH = 'search_path mismatch';
+
+/** Whether the run found another path than the last snapshot tells. */
+export const foundOtherPath = (outcome: Outcome): boolean => !outcome.success && outcome.errorMessage.startsWith(OTHER_PATH);
+
 /** Why a job does not start whose token (ET-40) or lease (AG-40a) no longer allows it. */
 export const STARTS_TOO_LATE = 'the token or the lease of the run ended before it could start';
 

@@ -19,3 +19,10 @@ export function pointingAt(table: Table, all: readonly Table[]): { from: Table; 
       .map((key) => ({ from, key })),
   );
 }
+
+/** Why newer tables than the shown ones are missing; null when the last sync brought them. */
+export function syncText({ status, error_message }: Pick<Schema['DatabaseSchema'], 'status' | 'error_message'>): string | null {
+  if (status === 'ready') return null;
+  const why = error_message === null ? '' : ` (${error_message})`;
+  return `The last schema sync ${status === 'partial' ? 'was partial' : 'failed'}${why}. These are the tables that the one before found.`;
+}

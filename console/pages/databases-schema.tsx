@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { counted } from '../format/counts.js';
-import { pointingAt, shownName } from '../format/schema.js';
+import { pointingAt, shownName, syncText } from '../format/schema.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Badge } from '../parts/badge.js';
 import { Show } from '../parts/page.js';
@@ -28,14 +28,14 @@ export function SchemaBrowser({ database, environment }: { database: string; env
   return (
     <Section title="Tables" note={seen}>
       <Show of={schema}>
-        {({ tables, error_message }) => (
+        {(found) => (
           <>
-            {error_message !== null && (
+            {syncText(found) !== null && (
               <p class="note">
-                <Text of={error_message} />
+                <Text of={syncText(found)} />
               </p>
             )}
-            <Tables all={(tables ?? []) as Table[]} />
+            <Tables all={(found.tables ?? []) as Table[]} />
           </>
         )}
       </Show>

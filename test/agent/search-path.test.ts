@@ -72,7 +72,7 @@ async function meets(options: Partial<TestAgentOptions>, text = write) {
 const refused = (here: string) => ({
   status: 'failed',
   outcome: 'not_started',
-  error_message: `search_path mismatch: approved for "public", here it is "${here}"`,
+  error_message: `search_path mismatch: approved for "public", here it is "${here}"; make the request again after the next schema sync`,
 });
 
 describe('names mean the same to who classifies, who approves and who runs (HD-31)', () => {
@@ -128,8 +128,23 @@ describe('a job made for one path does not run along another (HD-31)', () => {
     } finally {
       await bench.target.query(`drop schema ${role} cascade`);
     }
+    const again = async () => bench.ended(await bench.create('select count(*) from items'));
+    await eventually(async () => (await again()) === 'executed');
+  });
+
+  it('and the agent then syncs the schema, so that the request made again runs (AP-65)', async () => {
+    const late = 'search_path = "app, public"\n[schema_sync]\nsync_on_startup = false';
+    expect(await meets({ tables: late })).toMatchObject(refused('app, public'));
+    await eventually(async () => {
+      const [found] = await bench.calls.sql<{ path: string }>(
+        `select snapshot #>> '{search_path,write,0}' as path from schema_snapshots`,
+      );
+      return found?.path === 'app';
+    });
     const again = await bench.create(write);
+    await approve(again);
     expect(await bench.ended(again)).toBe('executed');
+    expect(await zeroed()).toEqual({ public: 0, app: 4 });
   });
 
   it('when somebody on the way changes or drops the path of the claim', async () => {

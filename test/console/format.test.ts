@@ -11,6 +11,7 @@ import { chartsOf } from '../../console/format/last-hour.js';
 import { changedRows, nodeText, noPlanText, planTree } from '../../console/format/plan.js';
 import { readBundle, subjectOf } from '../../console/format/request-text.js';
 import { factorText, riskText, riskTone } from '../../console/format/risk.js';
+import { syncText } from '../../console/format/schema.js';
 import { deadlineOf, statusShown, turnOf } from '../../console/format/status.js';
 import { timelineOf } from '../../console/format/timeline.js';
 import { traceSentences } from '../../console/format/trace.js';
@@ -357,4 +358,13 @@ test('what was known of the schema is told where it mattered: not of a migration
     ['What was known of the schema was too old.'],
     ['No agent had read the schema yet.'],
   ]);
+});
+
+test('tables of an older schema sync say so, and why (SC-2)', () => {
+  const text = (status: string, error_message: string | null) =>
+    syncText({ status, error_message } as Parameters<typeof syncText>[0]);
+  const older = 'These are the tables that the one before found.';
+  expect(text('ready', null)).toBeNull();
+  expect(text('failed', 'snapshot too large')).toBe(`The last schema sync failed (snapshot too large). ${older}`);
+  expect(text('partial', null)).toBe(`The last schema sync was partial. ${older}`);
 });
