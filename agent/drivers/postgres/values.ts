@@ -22,29 +22,31 @@ interface TypeInfo {
 const unknownType: TypeInfo = { name: 'unknown', isArray: false, form: '', delimiter: ',' };
 
 function writerOf({ isArray, form, delimiter }: TypeInfo): ValueWriter {
-  const write = scalarWriters.get(form) ?? writeText;
-  if (!isArray) return write;
+  const ofAscii = asciiWriters.get(form);
+  const isJson = form === 'json' || form === 'jsonb';
+  const ofBytes = isJson ? writeJson : writeText;
+  if (!isArray) return ofAscii ? (bytes) => ofAscii(bytes.toString('latin1')) : ofBytes;
+  // Bytes for each of millions of tiny elements take most of a second, in which no heartbeat is sent.
+  const element = (text: string) =>
+    isJson || beyondAscii.test(text) ? ofBytes(Buffer.from(text, 'latin1')) : JSON.stringify(text);
   // Split as bytes, since all significant characters are ASCII: an element need not be UTF-8.
-  return (bytes) =>
-    readArray(bytes.toString('latin1'), delimiter, (text) => write(Buffer.from(text, 'latin1'))) ?? writeText(bytes);
+  return (bytes) => readArray(bytes.toString('latin1'), delimiter, ofAscii ?? element) ?? writeText(bytes);
 }
 
-const writeDigits: ValueWriter = (bytes) => bytes.toString('latin1');
+const beyondAscii = /[\x80-\xff]/;
 
-const writeFloat: ValueWriter = (bytes) => {
-  const text = bytes.toString('latin1');
-  return /^(NaN|-?Infinity)$/.test(text) ? `"${text}"` : text;
-};
+const writeDigits = (text: string) => text;
 
-const scalarWriters = new Map<string, ValueWriter>([
+const writeFloat = (text: string) => (/^(NaN|-?Infinity)$/.test(text) ? `"${text}"` : text);
+
+/** For types whose text is always ASCII. */
+const asciiWriters = new Map<string, (text: string) => string>([
   ['int2', writeDigits],
   ['int4', writeDigits],
   ['int8', writeDigits],
   ['float4', writeFloat],
   ['float8', writeFloat],
-  ['bool', (bytes) => (bytes[0] === 0x74 ? 'true' : 'false')],
-  ['json', writeJson],
-  ['jsonb', writeJson],
+  ['bool', (text) => (text === 't' ? 'true' : 'false')],
 ]);
 
 const scalarOids =
