@@ -95,7 +95,7 @@ const summaryOf = (request: NonNullable<EvidenceVerdict['evidence']>['request'])
 function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): string {
   if (evidence === null || log === null) return '';
   const story = storyOf(evidence);
-  const text = story.text === null ? ['  (the text is not in the document)'] : visibleLines(story.text).split('\n');
+  const text = story.text === null ? ['(the text is not in the document)'] : visibleLines(story.text).split('\n');
   return [
     visible(story.title),
     '',

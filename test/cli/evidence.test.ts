@@ -85,6 +85,7 @@ describe('svc evidence', () => {
     expect((await runSvc(['evidence', 'get', id, '--output', 'got.json'], options)).code).toBe(2);
     const bare = await runSvc(['evidence', 'get', id.slice(0, 8), '--without-text', '--output', 'bare.json'], options);
     expect([bare.code, JSON.parse(readFileSync(join(folder, 'bare.json'), 'utf8')).evidence.content.detail]).toEqual([0, null]);
+    expect((await svc('verify', join(folder, 'bare.json'))).stdout).toContain('\n\n  (the text is not in the document)\n\n');
     // What is hashed with an event cannot be left out of it.
     expect(readFileSync(join(folder, 'bare.json'), 'utf8')).toContain('"detail_raw":"select ?');
     expect(bare.stderr).toContain('its audit events show the SQL as the log has it ([audit] redaction)\n');
