@@ -55,7 +55,11 @@ function operation(route: Route, named: NamedSchemas, answers: Json): Json {
     description: route.description === undefined ? accessText(route) : `${route.description}\n\n${accessText(route)}`,
     tags: [route.tag],
     ...security(route),
-    ...optional('parameters', [...parameters(route, 'path', named), ...parameters(route, 'query', named)]),
+    ...optional('parameters', [
+      ...parameters('path', route.params, named),
+      ...parameters('query', route.query, named),
+      ...parameters('header', route.documentedHeaders, named),
+    ]),
     ...requestBody(route, named),
     responses: { ...answers, ...failures(route) },
   };
@@ -69,8 +73,7 @@ function security({ access, openWhen }: Route): Json {
 
 const optional = (key: string, list: unknown[]) => (list.length === 0 ? {} : { [key]: list });
 
-function parameters(route: Route, place: 'path' | 'query', named: NamedSchemas): Json[] {
-  const schema = place === 'path' ? route.params : route.query;
+function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | undefined, named: NamedSchemas): Json[] {
   if (schema === undefined) return [];
   const { properties = {}, required = [] } = named.refer(schema, 'input') as {
     properties?: Record<string, Json>;

@@ -113,6 +113,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   checkOn?(services: Services, request: Sender['request']): void;
   /** Values arrive as text: use the types of `query.ts`. */
   query?: Q;
+  /** Documents the headers that the handler reads and checks itself. */
+  documentedHeaders?: z.ZodType;
   body?: B;
   /** Documents the part of the body that the handler parses itself (IM-59). */
   documentedBody?: z.ZodType;

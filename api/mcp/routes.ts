@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Services } from '../context.js';
+import { oneOf, text, uuid } from '../http/fields.js';
 import { empty } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
-import { allowOfGet, checkMcp, corsHeaders } from './headers.js';
+import { allowOfGet, checkMcp, corsHeaders, protocolVersions } from './headers.js';
 import { post } from './post.js';
 import { endSession, resumeStream } from './resume.js';
 
@@ -13,6 +14,14 @@ const toolsAsk = 'Each tool then needs what the call needs that it makes.';
 const messages = z
   .union([message, z.array(message)])
   .meta({ id: 'JsonRpc', description: 'A message of JSON-RPC, or a batch of them.' });
+
+const ofSession = { 'Mcp-Session-Id': uuid('The session, as the answer to `initialize` named it.') };
+const ofVersion = {
+  'Mcp-Protocol-Version': oneOf(protocolVersions, "The session's version of MCP.").optional(),
+};
+const ofStream = {
+  'Last-Event-Id': text('The last event that arrived: the stream goes on after it.', { pattern: '^[0-9a-f-]{36}:[0-9]{1,9}$' }),
+};
 
 /**
  * MCP over streamable HTTP (mcp.md). Our own protocol layer: the one of `@modelcontextprotocol/server` keeps sessions, open calls and questions to the
@@ -36,6 +45,7 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
         'It is answered as JSON, or in a session as a stream of events. The answer to `initialize` has the header `Mcp-Session-Id`; send it with each later message of the session.',
       accessRule: toolsAsk,
       access: 'authenticated',
+      documentedHeaders: z.object({ ...ofSession, ...ofVersion }).partial(),
       rawJson: messages,
       status: 200,
       alsoEmpty: { 202: 'A notification or a response of the client was taken; it has no answer.' },
@@ -50,9 +60,8 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
       operationId: 'resumeMcpStream',
       method: 'get',
       summary: 'Resume an MCP stream',
-      description:
-        'It continues after the event that the header `Last-Event-Id` names, in the session that `Mcp-Session-Id` names.',
       access: 'authenticated',
+      documentedHeaders: z.object({ ...ofSession, ...ofStream, ...ofVersion }),
       status: 200,
       response: z.string(),
       mediaTypes: ['text/event-stream'],
@@ -66,8 +75,8 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
       operationId: 'endMcpSession',
       method: 'delete',
       summary: 'End an MCP session',
-      description: 'The one that the header `Mcp-Session-Id` names.',
       access: 'authenticated',
+      documentedHeaders: z.object(ofSession),
       status: 200,
       response: z.string(),
       mediaTypes: [],

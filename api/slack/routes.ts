@@ -40,6 +40,11 @@ const commandAnswer = named('SlackCommandAnswer', 'What Slack shows.', {
   text: text('The answer.'),
 });
 
+const documentedHeaders = z.object({
+  'X-Slack-Signature': text("Slack's HMAC of the timestamp and the body.", { pattern: '^v0=[0-9a-f]{64}$' }),
+  'X-Slack-Request-Timestamp': text('When Slack sent it, in seconds since 1970.', { pattern: '^[0-9]+$' }),
+});
+
 const signedBySlack = "Slack's signature is the credential.";
 
 /** What Slack calls (slack.md section 2). Its signature is the credential; an answer without an object is empty. */
@@ -55,6 +60,7 @@ export function slackRoutes(times: SlackTimes): Route[] {
       access: 'public',
       accessRule: signedBySlack,
       checkOn,
+      documentedHeaders,
       form: interaction,
       status: 200,
       response: interactionAnswer,
@@ -70,6 +76,7 @@ export function slackRoutes(times: SlackTimes): Route[] {
       access: 'public',
       accessRule: signedBySlack,
       checkOn,
+      documentedHeaders,
       form: command,
       status: 200,
       response: commandAnswer,

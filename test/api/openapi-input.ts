@@ -19,7 +19,7 @@ export interface Operation {
   method: string;
   path: string;
   forAgents: boolean;
-  parameters: { name: string; in: 'path' | 'query'; schema: Schema }[];
+  parameters: { name: string; in: 'path' | 'query' | 'header'; schema: Schema }[];
   body: Schema | null;
   /** Status → codes that may come with it, and the schema of a success that is JSON. */
   answers: Record<string, { codes: string[]; schema: Schema | null }>;

@@ -63,6 +63,19 @@ describe('the OpenAPI document (HT-98)', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
+  it('names the headers that a call must or may send', () => {
+    const headersOf = (path: string, method: string) =>
+      document.paths[path][method].parameters
+        .filter((one: Loose) => one.in === 'header')
+        .map(({ name, required }: Loose) => (required ? name : `${name}?`));
+    expect(headersOf('/mcp', 'post')).toEqual(['Mcp-Session-Id?', 'Mcp-Protocol-Version?']);
+    expect(headersOf('/mcp', 'get')).toEqual(['Mcp-Session-Id', 'Last-Event-Id', 'Mcp-Protocol-Version?']);
+    expect(headersOf('/mcp', 'delete')).toEqual(['Mcp-Session-Id']);
+    const ofSlack = ['X-Slack-Signature', 'X-Slack-Request-Timestamp'];
+    expect(headersOf('/api/slack/interactions', 'post')).toEqual(ofSlack);
+    expect(headersOf('/api/slack/commands', 'post')).toEqual(ofSlack);
+  });
+
   it('points only at components that are there', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!);
     const isThere = (ref: string) => {
