@@ -18,19 +18,17 @@ function roleText(context: Context, role: JsonText): string {
   const lines = [
     `${style.bold(visible(role.get('name')?.string() ?? ''))}  ${style.dim(kind)}`,
     `  ${style.dim('on')} ${showValue(role.get('databases'))} / ${showValue(role.get('environments'))}`,
-    ...linesOf(permissions).map((line) => `  ${line}`),
+    ...linesOf(permissions, Math.min(100, style.columns - 2)).map((line) => `  ${line}`),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-const lineWidth = 100;
-
 /** Joins texts on a line, and starts a new line when one would be too long. */
-function linesOf(texts: readonly string[]): string[] {
+function linesOf(texts: readonly string[], width: number): string[] {
   const lines: string[] = [];
   for (const text of texts) {
     const last = lines.at(-1);
-    if (last === undefined || last.length + text.length + 2 > lineWidth) lines.push(text);
+    if (last === undefined || last.length + text.length + 2 > width) lines.push(text);
     else lines[lines.length - 1] = `${last}, ${text}`;
   }
   return lines;

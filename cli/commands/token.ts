@@ -165,8 +165,14 @@ function tokenTable(context: Context, tokens: readonly JsonText[]): string {
   );
   const rows = tokens.map((token) => columns.map(([key]) => tableInstant(tokenCell(token, key), style)));
   const header = columns.map(([, title]) => title);
-  const spare = ['created_at', 'token_prefix', 'subject_type'].map((name) => columns.findIndex(([key]) => key === name));
-  return renderTable(header, rows, { style, whole: new Set([0]), spare, paintCell: statusPainter(style, rows, 2) });
+  const at = (name: string) => columns.findIndex(([key]) => key === name);
+  return renderTable(header, rows, {
+    style,
+    whole: new Set([0]),
+    spare: ['created_at', 'token_prefix', 'subject_type'].map(at),
+    spareLast: ['agent_scopes', 'scope_ceiling'].map(at),
+    paintCell: statusPainter(style, rows, 2),
+  });
 }
 
 const tokenColumns = {

@@ -12,6 +12,8 @@ export interface TableOptions {
   yielding?: ReadonlySet<number>;
   /** Columns that are left out, in this order, before others that do not yield are cut to less than what can be read. */
   spare?: readonly number[];
+  /** Columns that are left out after these, only where the table would be too wide otherwise. */
+  spareLast?: readonly number[];
   /** Where the table goes: only a terminal gets cut cells and a bold header. */
   style: Style;
   /** Colours one cell after truncation and padding. */
@@ -57,7 +59,7 @@ interface Column {
 }
 
 function columnsOf(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): Column[] {
-  const { style, maxCell = 60, whole, rightAligned, yielding } = options;
+  const { style, maxCell = 60, whole, rightAligned, yielding, spare = [], spareLast = [] } = options;
   const natural = header.map((name, at) => ({
     at,
     width: rows.reduce((most, row) => Math.max(most, displayWidth(row[at] ?? '')), displayWidth(name)),
@@ -68,7 +70,8 @@ function columnsOf(header: readonly string[], rows: readonly (readonly string[])
   const leastOf = (column: Column) => Math.min(mostOf(column), isKept(column.at) ? Infinity : leastWidth(header[column.at]!));
   const readableOf = (column: Column) =>
     yielding?.has(column.at) ? leastOf(column) : Math.max(leastOf(column), Math.min(mostOf(column), readableWidth));
-  const columns = withoutSpare(natural, readableOf, options);
+  const readable = withoutSpare(natural, readableOf, spare, style);
+  const columns = withoutSpare(readable, leastOf, spareLast, style);
   const most = columns.map(mostOf);
   const least = columns.map(leastOf);
   const yielded = columns.map(({ at }, index) => (yielding === undefined || yielding.has(at) ? least[index]! : most[index]!));
@@ -77,7 +80,7 @@ function columnsOf(header: readonly string[], rows: readonly (readonly string[])
   return columns.map(({ at }, index) => ({ at, width: widths[index]! }));
 }
 
-function withoutSpare(columns: Column[], widthOf: (column: Column) => number, { spare = [], style }: TableOptions): Column[] {
+function withoutSpare(columns: Column[], widthOf: (column: Column) => number, spare: readonly number[], style: Style): Column[] {
   const fits = (shown: Column[]) => sumOf(shown.map(widthOf)) + gapsOf(shown) <= style.columns;
   return spare.reduce((shown, column) => (fits(shown) ? shown : shown.filter(({ at }) => at !== column)), columns);
 }

@@ -39,6 +39,11 @@ const workflow = {
   },
   ...{ operations: ['execute_dml'], steps: [{ approvers: [{ selector: 'group:dba-team', min: 1 }] }] },
 };
+const token = {
+  ...{ id: executionId, token_prefix: 'svc_abcdefgh', status: 'active', subject_type: 'agent', subject_id: 'agent-shop' },
+  ...{ name: 'bootstrap-agent', scope_ceiling: { roles: ['requester', 'dba'] }, agent_scopes: ['shop/production'] },
+  ...{ created_at: at, expires_at: at },
+};
 const pending = {
   ...{ id: requestId, status: 'pending', requester: 'alice', database: 'shop', environment: 'production', created_at: at },
   ...{ next_approvers: ['group:dba-team'], detail: "update orders set status = 'shipped' where id = 101" },
@@ -56,6 +61,7 @@ it.each([
     { requests: [pending], total: 1 },
     ['pending', 'shop/production', 'update orders set'],
   ],
+  [['token', 'list'], 'GET /api/tokens', { tokens: [token] }, [executionId, 'active', 'agent-shop']],
   [['policy', 'list', '--kind', 'workflow'], 'GET /api/workflows', { workflows: [workflow] }, ['execute_dml', 'group:dba-team']],
 ])('svc %j fits into 80 columns, and leaves out what matters least (CL-14)', async (argv, route, body, kept) => {
   api.on(route, { body });
@@ -73,4 +79,15 @@ it('svc request list wraps no line on a terminal of 60 columns (CL-14)', async (
   const { stdout } = await runSvc(['request', 'list'], { environment: login(api.url), terminal: true, columns: 60 });
   const widths = stdout.split('\n').map((line) => line.replaceAll(/\u001b\[\d+m/g, '').length);
   expect(Math.max(...widths)).toBeLessThanOrEqual(60);
+});
+
+it('svc role list wraps no line on a terminal of 60 columns, and keeps each permission whole (CL-14)', async () => {
+  const names = ['request.query', 'request.dml', 'request.break_glass_query', 'request.break_glass_dml'];
+  const permissions = names.map((perm) => ({ perm, ownership: 'own' }));
+  api.on('GET /api/roles', {
+    body: { roles: [{ name: 'dba', builtin: true, databases: ['*'], environments: ['*'], permissions }] },
+  });
+  const { stdout } = await runSvc(['role', 'list'], { environment: login(api.url), terminal: true, columns: 60 });
+  expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(60);
+  for (const name of names) expect(stdout).toContain(name);
 });
