@@ -8,7 +8,9 @@ import { visible, visibleLines } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { fileFault } from '../file-fault.js';
+import { migrationDetailLines } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
+import type { Style } from '../output/style.js';
 import { readTextFile } from '../read-input.js';
 import { resolveRequestId } from '../request-id.js';
 import { writeWhole } from '../whole-file.js';
@@ -59,7 +61,7 @@ export async function verifyEvidenceFile(
   const anchor = options.checkpoint === undefined ? null : anchorIn(context, options.checkpoint);
   const verdict = verifyEvidence(readTextFile(context, file), { trustedKeys: keys, anchor }, evidenceTools);
   const data = JSON.stringify(dataOf(verdict, keys !== null));
-  const human = () => pageOf(verdict, keys !== null);
+  const human = () => pageOf(verdict, keys !== null, context.output.style);
   const { fault } = verdict;
   if (fault !== null)
     throw new CommandFailure('integrity_violation', `${context.what}: ${fault.message} (${fault.code})`, {
@@ -92,14 +94,13 @@ const summaryOf = (request: NonNullable<EvidenceVerdict['evidence']>['request'])
   Object.fromEntries(summaryFields.map((field) => [field, request[field]]));
 
 /** The page that a person reads; empty for a document that does not hold. */
-function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): string {
+function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean, style: Style): string {
   if (evidence === null || log === null) return '';
   const story = storyOf(evidence);
-  const text = story.text === null ? ['(the text is not in the document)'] : visibleLines(story.text).split('\n');
   return [
     visible(story.title),
     '',
-    ...text.map((line) => `  ${line}`),
+    ...textLines(evidence.request.operation, story.text, style).map((line) => (line === '' ? '' : `  ${line}`)),
     '',
     ...story.events.map(({ at, told }) => `${visible(at)}  ${visible(told)}`),
     '',
@@ -109,4 +110,11 @@ function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): s
     `signed by ${isTrusted ? 'a key given' : 'a key of the document itself'}; made ${visible(evidence.made_at)}`,
     '',
   ].join('\n');
+}
+
+/** As approvers saw it. */
+function textLines(operation: string, text: string | null, style: Style): string[] {
+  if (text === null) return ['(the text is not in the document)'];
+  const migrations = migrationDetailLines(operation, text, { applied: null, hint: '' }, style) ?? [];
+  return migrations.length > 0 ? migrations : visibleLines(text).split('\n');
 }

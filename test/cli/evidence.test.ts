@@ -7,6 +7,7 @@ import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { signCheckpoint } from '../../crypto/signed-note.js';
 import { readAnchor } from '../../domain/evidence/anchor.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
+import { bundleText } from '../domain/migration/bundles.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { sealAll } from '../support/audit-api.js';
 import { evidenceToml, makeEvidence } from '../support/evidence.js';
@@ -90,6 +91,18 @@ describe('svc evidence', () => {
     expect(readFileSync(join(folder, 'bare.json'), 'utf8')).toContain('"detail_raw":"select ?');
     expect(bare.stderr).toContain('its audit events show the SQL as the log has it ([audit] redaction)\n');
     expect((await runSvc(['evidence', 'get', id], options)).code).toBe(2);
+  });
+
+  it('shows a migration as its approvers saw it, file by file (AU-85)', async () => {
+    const body = { operation: 'migrate_up', database: 'shop', environment: 'staging', detail: bundleText([7]), reason: 'a test' };
+    const { id } = (await api.call('POST', '/api/requests', { token: api.tokens.requester, body })).body;
+    await sealAll(api);
+    const evidence = await api.call('GET', `/api/requests/${id}/evidence`, { token: api.tokens.admin });
+    const { code, stdout } = await svc('verify', file('migration.json', evidence.text));
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      `\n\n  applies the pending ones of 1 file, at most 1\n  directory hash ab\n\n  20310101000007\n    select 7\n\n`,
+    );
   });
 
   it('shows by a later checkpoint that the log was only continued (AU-86)', async () => {
