@@ -28,10 +28,10 @@ function keptOf(found: Found | undefined): Kept {
   return { request: request !== null && isQuiet(request) ? JSON.stringify(request) : null, clock: clockFrom(now) };
 }
 
-/** Nobody is notified of plans, and of what agents do with a request that was dispatched. */
-function isQuiet({ status, dryRuns }: Found['request']): boolean {
+/** Nobody is notified of plans, and of what agents do with a request that was dispatched. A long text is not written to be measured. */
+function isQuiet({ status, dryRuns, detail }: Found['request']): boolean {
   const isPlanned = dryRuns.every(({ state }) => state === 'completed' || state === 'failed');
-  return isPlanned && (status === 'pending' || status === 'approved');
+  return isPlanned && (status === 'pending' || status === 'approved') && detail.length <= maxKeptChars;
 }
 
 /** One caller's wait for a request. */
