@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';
 import type { Recorder, Transaction } from './client.js';
-import { isRetryable, isUnavailable, isUnreachable } from './errors.js';
+import { isRetryable, isUnavailable, isUnreachable, sqlState } from './errors.js';
 import { run } from './prepared.js';
 import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
 
@@ -63,16 +63,17 @@ async function attemptTransaction<T>(
   work: (tx: Transaction) => Promise<T>,
   { topics, open, macs, outgoingOf }: Surroundings,
 ): Promise<T> {
-  const begun = quiet(beginNamed(client));
+  const { noted, causeOf } = createFirstFailure();
+  const begun = quiet(noted(beginNamed(client)));
   const sent: Promise<unknown>[] = [];
   const tx = {
     query: async (text: string, values?: readonly unknown[]) => {
       // Only reads may be sent right behind a BEGIN that could still fail.
       if (!text.startsWith('select')) await begun;
-      return run(client, text, values);
+      return noted(run(client, text, values));
     },
     send: (text: string, values?: readonly unknown[]) => {
-      sent.push(quiet(begun.then(() => run(client, text, values))));
+      sent.push(quiet(begun.then(() => noted(run(client, text, values)))));
     },
     wake: (...names: string[]) => {
       for (const name of names) topics.add(name);
@@ -86,13 +87,30 @@ async function attemptTransaction<T>(
     open.result = await work(tx as unknown as Transaction);
     open.name = await begun;
   } catch (error) {
-    if (!isUnreachable(error)) await client.query('rollback');
-    throw error;
+    const cause = causeOf(error);
+    if (!isUnreachable(cause)) await client.query('rollback');
+    throw cause;
   }
   // After a failed write, Postgres treats COMMIT as ROLLBACK.
   const ended = await Promise.allSettled([...sent, client.query('commit')]);
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return open.result as T;
+}
+
+/** With it those statements fail that follow a failed one. */
+const abortedState = '25P02';
+
+/** Of statements that are sent together, the first that fails is the cause, whichever failure is heard first. */
+function createFirstFailure() {
+  let first: unknown;
+  return {
+    noted: <T>(result: Promise<T>): Promise<T> =>
+      result.catch((error: unknown) => {
+        first ??= error;
+        throw error;
+      }),
+    causeOf: (error: unknown): unknown => (sqlState(error) === abortedState ? first : error),
+  };
 }
 
 /** Keeps a failure from being reported as unhandled before the promise is awaited. */
