@@ -15,8 +15,10 @@ const networkCodes = new Set([
   'ENOENT',
   'DEADLINE',
 ]);
+/** A session that can only be read. */
+export const readOnlyState = '25006';
 // Class 08 connection, 57P0x shutdown and start-up, 57014 our own statement timeout, 55P03 lock timeout, 53300 too many connections.
-const unreachableStates = /^(08|57P|57014|55P03|53|25P03)/;
+const unreachableStates = new RegExp(`^(08|57P|57014|55P03|53|25P03|${readOnlyState})`);
 const driverTexts =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/;
 
@@ -36,12 +38,13 @@ export function isUnreachable(error: unknown): boolean {
   return code === undefined && driverTexts.test(error.message);
 }
 
-// Read-only, no privilege, no such table, raised by a trigger. These are faults of the database's setup, never of a caller.
-const setUpStates = /^(25006|42501|42P01|P0001)$/;
+// No privilege, no such table, raised by a trigger. These are faults of the database's setup, never of a caller.
+const setUpStates = /^(42501|42P01|P0001)$/;
 
-/** Why our own database could not answer, in a word that says nothing of its address or data: a SQLSTATE, a network code, or how a connection failed. */
+/** Why our own database could not answer, in a word that says nothing of its address or data: a SQLSTATE, a network code, or what was wrong. */
 export function outageOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
+  if (code === readOnlyState) return 'read_only';
   if (typeof code === 'string') return code;
   return String(message).startsWith('timeout exceeded') ? 'no_connection_free' : 'connection_lost';
 }

@@ -1,5 +1,8 @@
 import pg from 'pg';
 import { stopAfter } from '../lib/deadline.js';
+import { readOnlyState } from './errors.js';
+import { run } from './prepared.js';
+import { isReadOnly } from './read-only.js';
 import { rowTypes } from './row-types.js';
 
 export interface PoolOptions {
@@ -14,9 +17,6 @@ export interface PoolOptions {
 const probeAfterMs = 30_000;
 /** So many stay however quiet it is: a call takes one or two. The others are closed after 10 s, for the memory that each takes in PostgreSQL. */
 const keptConnections = 4;
-
-/** The SQLSTATE with which a server refuses a session that it cannot serve yet. */
-const cannotConnectNow = '57P03';
 
 /** Settings of every session of the gateway, the listener's included (OP-70). */
 export function sessionOptions(statementTimeoutMs: number): string {
@@ -50,7 +50,7 @@ export function openPool(options: PoolOptions): pg.Pool {
     pipeline: true,
     types: rowTypes,
     // Not by `verify`: the pool would lose the connection for good if its caller gave up during the check.
-    onConnect: (client) => refuseStandby(client as pg.PoolClient, options.connectTimeoutMs),
+    onConnect: (client) => refuseReadOnly(client as pg.PoolClient, options.connectTimeoutMs),
   });
   // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
   pool.on('error', (error) => options.onPoolError?.(error));
@@ -66,11 +66,11 @@ export function giveBack(client: pg.PoolClient, isLost: boolean): void {
 }
 
 /**
- * A standby answers reads with what it has, which may lack commits that were acknowledged: it counts as unreachable until it is promoted (HT-112). So
- * does a server that does not answer within `ms`.
+ * A standby answers reads with what it has, which may lack commits that were acknowledged, and no server that can only be read takes a change: it counts
+ * as unreachable until it takes writes (HT-112). So does a server that does not answer within `ms`.
  */
-async function refuseStandby(client: pg.PoolClient, ms: number): Promise<void> {
-  const ask = () => client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"');
-  const { rows } = await stopAfter(ms, () => client.connection.stream.destroy(), ask);
-  if (rows[0]?.isStandby) throw Object.assign(new Error('the server is a standby'), { code: cannotConnectNow });
+async function refuseReadOnly(client: pg.PoolClient, ms: number): Promise<void> {
+  const ask = () => isReadOnly({ query: (text) => run(client, text) });
+  if (await stopAfter(ms, () => client.connection.stream.destroy(), ask))
+    throw Object.assign(new Error('the server can only be read'), { code: readOnlyState });
 }

@@ -14,7 +14,7 @@ import { enterSecretKey } from './enter-secret-key.js';
 import { makePrivateFolder } from './private-files.js';
 import { loadSecretKey } from './secret-key.js';
 import { StartError } from './start-error.js';
-import { createPatientStart, NotReady, type PatientStart } from './start-wait.js';
+import { createPatientStart, type PatientStart } from './start-wait.js';
 
 export interface GatewayDatabase {
   database: Database;
@@ -116,15 +116,13 @@ export function databaseUrl({ url, caFile }: Config['database']): string {
   return verified.href;
 }
 
-/** Only an unreachable server or one in recovery is worth a retry. A refused password is final. */
+/** Only an unreachable server, or one that can only be read, is worth a retry. A refused password is final. */
 async function reach(database: Database): Promise<void> {
-  const asked = database.query<{ inRecovery: boolean }>('select pg_is_in_recovery() as "inRecovery"');
-  const [row] = await asked.catch((error: unknown) => {
+  await database.query('select 1').catch((error: unknown) => {
     throw error instanceof GatewayError
       ? error
       : new StartError(`the gateway database refuses the connection: ${firstLine(error)}`);
   });
-  if (row?.inRecovery !== false) throw new NotReady('could only be read');
 }
 
 /** A migration may take long, but if the server stops responding it is 503. */

@@ -1,6 +1,7 @@
 import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { schemaVersion } from '../db/migrate.js';
+import { isReadOnly } from '../db/read-only.js';
 import { schemaFits } from '../db/schema-version.js';
 import { isWorkerSeen } from '../db/workers.js';
 import { within } from '../lib/deadline.js';
@@ -61,8 +62,12 @@ async function look(options: ReadinessOptions): Promise<Readiness> {
   return { status: 503, body: { status: 'unavailable', checks, ...error } };
 }
 
-async function databaseCheck(database: Database): Promise<Check> {
-  return (await limitDatabaseWork(checkTimeoutMs, () => schemaFits(database, schemaVersion))) ? 'ok' : 'schema_mismatch';
+function databaseCheck(database: Database): Promise<Check> {
+  return limitDatabaseWork(checkTimeoutMs, async () => {
+    // A connection of the pool may have been opened when it could still write.
+    if (await isReadOnly(database)) return 'unavailable';
+    return (await schemaFits(database, schemaVersion)) ? 'ok' : 'schema_mismatch';
+  });
 }
 
 async function workerCheck({ database, taskQueue }: ReadinessOptions): Promise<Check> {

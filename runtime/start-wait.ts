@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { outageOf } from '../db/errors.js';
+import { isUnavailable, outageOf } from '../db/errors.js';
 import { GatewayError } from '../domain/errors.js';
 import { sleep } from '../lib/sleep.js';
 import { StartError } from './start-error.js';
@@ -8,9 +8,6 @@ const retryMs = 500;
 
 /** Runs a step of the start and repeats it while our database is unreachable. The step must be repeatable after an interrupted start. */
 export type PatientStart = <T>(step: () => Promise<T>) => Promise<T>;
-
-/** Our database answers, but cannot be used. The message completes `the gateway database …`, in the past tense. */
-export class NotReady extends Error {}
 
 /**
  * One limit for all steps of a start. If the database is unreachable that long after the beginning, the step throws `StartError` (OP-50). 0
@@ -24,11 +21,10 @@ export function createPatientStart(waitSecs: number, log: Logger, signal: AbortS
       try {
         return await step();
       } catch (error) {
-        const how = howAway(error);
-        if (how === null) throw error;
+        if (!isUnavailable(error)) throw error;
         const outage = outageIn(error);
         const why = outage === undefined ? '' : ` (${outage})`;
-        if (performance.now() >= until) throw new StartError(`the gateway database ${how} for ${waitSecs} s${why}`);
+        if (performance.now() >= until) throw new StartError(`the gateway database was not reachable for ${waitSecs} s${why}`);
         if (!isTold) log.warn({ outage }, 'waiting for the gateway database');
         isTold = true;
       }
@@ -41,9 +37,4 @@ export function createPatientStart(waitSecs: number, log: Logger, signal: AbortS
 /** Why it could not be reached, in a word without its address; undefined if nobody knows. */
 export function outageIn(error: unknown): string | undefined {
   return error instanceof GatewayError && error.cause !== undefined ? outageOf(error.cause) : undefined;
-}
-
-function howAway(error: unknown): string | null {
-  if (error instanceof NotReady) return error.message;
-  return error instanceof GatewayError && error.code === 'service.unavailable' ? 'was not reachable' : null;
 }
