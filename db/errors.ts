@@ -61,6 +61,9 @@ export function violates(error: unknown, constraint: string): boolean {
 }
 
 /** The 503 that an unreachable database becomes. */
+export const unreachable = (cause: unknown): GatewayError =>
+  new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause });
+
 export const isUnavailable = (error: unknown): boolean => error instanceof GatewayError && error.code === 'service.unavailable';
 
 /** A serialisation failure or a deadlock: the same transaction may succeed when it runs again. */

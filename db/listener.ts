@@ -31,7 +31,9 @@ export interface ListenOptions {
   recent: ((client: pg.Client, lastMs: number) => Promise<News>) | null;
   wakeTopic(name: string): void;
   wakeAll(): void;
-  onError?: (error: unknown) => void;
+  onLost?: (error: unknown) => void;
+  /** Called each time that it listens, at first and after a loss. */
+  onListening?: () => void;
 }
 
 interface Listening {
@@ -47,7 +49,7 @@ export function keepListening(options: ListenOptions) {
   const running = (async () => {
     while (!stopping.signal.aborted) {
       await listenOnce(options, stopping.signal, listening).catch((error: unknown) => {
-        if (!stopping.signal.aborted) options.onError?.(error);
+        if (!stopping.signal.aborted) options.onLost?.(error);
       });
       listening.free = null;
       await sleep(reconnectPauseMs, stopping.signal);
@@ -85,6 +87,7 @@ async function listenOnce(options: ListenOptions, signal: AbortSignal, listening
     await client.query(channels.map((channel) => `listen ${channel}`).join('; '));
     listening.hears = true;
     wakeAll();
+    options.onListening?.();
     let probedAt = performance.now();
     let news: News = new Map();
     while (!signal.aborted) {

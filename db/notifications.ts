@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { keepListening, type News } from './listener.js';
+import { keepListening, type ListenOptions, type News } from './listener.js';
 import { mutatingMigrations } from './migration-pairs.js';
 import { type BatchOptions, batchSender, type Channel, callersChannel, workersChannel } from './notification-batch.js';
 
@@ -50,7 +50,7 @@ export interface Notifications {
   close(): Promise<void>;
 }
 
-export interface NotificationOptions extends BatchOptions {
+export interface NotificationOptions extends BatchOptions, Pick<ListenOptions, 'onLost' | 'onListening'> {
   url: string;
   applicationName: string;
   /** Both if absent. */

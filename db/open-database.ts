@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
-import { GatewayError } from '../domain/errors.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import type { Database, SingleWrite, Vouched } from './client.js';
-import { isRetryable, isUnavailable, isUnreachable } from './errors.js';
+import { isRetryable, isUnavailable, isUnreachable, unreachable } from './errors.js';
 import { giveBack, openPool, type PoolOptions } from './pool.js';
 import { run } from './prepared.js';
 import { type Limited, noneOutgoing, present, transaction, type WriteOptions } from './transaction.js';
@@ -72,11 +71,7 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
   }
 }
 
-function unavailableIf(error: unknown): unknown {
-  return isUnreachable(error)
-    ? new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause: error })
-    : error;
-}
+const unavailableIf = (error: unknown): unknown => (isUnreachable(error) ? unreachable(error) : error);
 
 async function writeOnce(
   limited: Limited,

@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import { GatewayError } from '../domain/errors.js';
 import { databaseWithin } from './call-limit.js';
-import { isUnreachable } from './errors.js';
+import { isUnreachable, unreachable } from './errors.js';
 import { giveBack } from './pool.js';
 
 /** How long a connection may be waited for (OP-70). */
@@ -36,8 +35,6 @@ export async function inSnapshot<T>(pool: pg.Pool, statementMs: number, work: (s
   } catch (error) {
     // Whatever failed, this connection goes to nobody else: statements may still be on their way.
     if (client) giveBack(client, true);
-    throw isUnreachable(error)
-      ? new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause: error })
-      : error;
+    throw isUnreachable(error) ? unreachable(error) : error;
   }
 }

@@ -17,7 +17,7 @@ export interface Configuration {
 
 export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
   config: Config;
-  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently' | 'sendOutBy'>;
+  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently' | 'sendOutBy' | 'troubles'>;
   metrics: Metrics;
   log: Logger;
 }
@@ -25,11 +25,11 @@ export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
 /** Puts the file's shared part in force (CF-30), follows what other processes put in force, and reloads on request. */
 export async function openConfiguration(options: ConfigurationOptions, releases: Releases): Promise<Configuration> {
   const { metrics, log } = options;
-  const { database, notifications, patiently } = options.gateway;
+  const { database, notifications, patiently, troubles } = options.gateway;
   let { config } = options;
   const first = await patiently(() => syncGeneration(database, config));
   const onChange = ({ number }: Generation) => metrics.configGeneration.set(number);
-  const generations = watchGeneration({ database, notifications, log, first, onChange });
+  const generations = watchGeneration({ database, notifications, log, troubles, first, onChange });
   releases.add(generations.close);
   options.gateway.sendOutBy(
     outgoingBy(

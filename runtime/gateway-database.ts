@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { approvalMacs } from '../crypto/approval-macs.js';
 import type { Database } from '../db/client.js';
+import { unreachable } from '../db/errors.js';
 import { migrate, schemaVersion } from '../db/migrate.js';
 import { callersChannel, workersChannel } from '../db/notification-batch.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
@@ -15,6 +16,7 @@ import { makePrivateFolder } from './private-files.js';
 import { loadSecretKey } from './secret-key.js';
 import { StartError } from './start-error.js';
 import { createPatientStart, type PatientStart } from './start-wait.js';
+import { createTroubles, type Troubles } from './troubles.js';
 
 export interface GatewayDatabase {
   database: Database;
@@ -22,6 +24,7 @@ export interface GatewayDatabase {
   /** For the later steps of the start. */
   patiently: PatientStart;
   notifications: Notifications;
+  troubles: Troubles;
   /** From now on, recorded events also send out what this says. */
   sendOutBy(outgoingOf: OutgoingOf): void;
   close(): Promise<void>;
@@ -41,7 +44,7 @@ export async function openGatewayDatabase(
 ): Promise<GatewayDatabase> {
   const secretKey = await ownSecretKey(config, log);
   const patiently = createPatientStart(config.database.startWaitSecs, log, signal);
-  const tell = (error: unknown) => log.error({ error: String(error) }, 'gateway database');
+  const troubles = createTroubles(log);
   const settings = databaseSettings(config.database, `svc ${processName}`);
   const { url, applicationName } = settings;
   let notifications: Notifications | null = null;
@@ -51,17 +54,18 @@ export async function openGatewayDatabase(
     macs: approvalMacs(secretKey),
     outgoingOf: (events, about) => outgoingOf(events, about),
     onWake: (topics) => notifications?.publish(topics),
-    onPoolError: tell,
+    onPoolError: (error) => log.warn({ error: String(error) }, 'an idle connection to the gateway database is lost'),
   });
   await prepare({ database, secretKey, patiently }, settings, log);
   const channels = [processName === 'worker' ? workersChannel : callersChannel] as const;
-  const listening = openNotifications({ url, database, applicationName, channels, onError: tell });
+  const listening = openNotifications({ url, database, applicationName, channels, ...toldBy(log, troubles) });
   notifications = listening;
   return {
     database,
     secretKey,
     patiently,
     notifications: listening,
+    troubles,
     sendOutBy: (next) => {
       outgoingOf = next;
     },
@@ -71,6 +75,13 @@ export async function openGatewayDatabase(
     },
   };
 }
+
+const toldBy = (log: Logger, troubles: Troubles) => ({
+  onError: (error: unknown) => log.error({ error: String(error) }, 'notifications are not sent'),
+  // Whatever ended the listening connection, it is opened again.
+  onLost: (error: unknown) => troubles.failed('notifications', unreachable(error), 'notifications are not received'),
+  onListening: () => troubles.works('notifications'),
+});
 
 /** Closes the database if it throws. */
 async function prepare(

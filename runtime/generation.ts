@@ -19,6 +19,7 @@ import type { SharedConfig } from '../domain/policies.js';
 import { checkSecretKey } from './enter-secret-key.js';
 import { repeat } from './repeat.js';
 import { ConfigError } from './start-error.js';
+import type { Troubles } from './troubles.js';
 
 /** One stored state of the shared configuration. A call uses the same one from its first check to its last (CF-32). */
 export interface Generation {
@@ -90,6 +91,7 @@ export function watchGeneration(options: {
   database: Database;
   notifications: Notifications;
   log: Logger;
+  troubles: Troubles;
   first: Generation;
   onChange?: (generation: Generation) => void;
 }): GenerationWatch {
@@ -101,6 +103,7 @@ export function watchGeneration(options: {
     options.log.info({ generation: current.number }, 'configuration generation in force');
     options.onChange?.(current);
   };
+  const part = 'generation';
   let rejectedTo = 0;
   const look = async () => {
     const news = await newsAfter(options.database, () => Math.max(current.number, rejectedTo));
@@ -111,8 +114,8 @@ export function watchGeneration(options: {
   };
   const following = repeat({
     everyMs: 2000,
-    work: look,
-    onError: (error) => options.log.error({ error: String(error) }, 'generation not read'),
+    work: () => look().then(() => options.troubles.works(part)),
+    onError: (error) => options.troubles.failed(part, error, 'generation not read', { error: String(error) }),
   });
   const unsubscribe = options.notifications.subscribe(topic.generation, following.wake);
   return {

@@ -18,13 +18,14 @@ export interface JobHost {
   signal: AbortSignal;
   /** Called on each failure. `unexpected` is false only for an unreachable database. */
   onFailure(name: string, error: unknown, unexpected: boolean): void;
+  onSuccess?(name: string): void;
 }
 
 const firstRetryMs = 250;
 const longestRetryMs = 5000;
 
 /** Runs the job until the signal aborts. A failure is reported and retried with growing waits, and stops no other job (OP-80). */
-export async function keepDoing(job: Job, { notifications, signal, onFailure }: JobHost): Promise<void> {
+export async function keepDoing(job: Job, { notifications, signal, onFailure, onSuccess }: JobHost): Promise<void> {
   const bell = createBell();
   const unsubscribe = job.wakeOn === undefined ? () => {} : notifications.subscribe(job.wakeOn, bell.ring);
   let failures = 0;
@@ -32,6 +33,7 @@ export async function keepDoing(job: Job, { notifications, signal, onFailure }: 
     try {
       const pauseMs = await job.once();
       failures = 0;
+      onSuccess?.(job.name);
       await bell.wait(pauseMs, signal);
     } catch (error) {
       onFailure(job.name, error, !(error instanceof GatewayError));

@@ -35,6 +35,7 @@ import { createExplainKeeper } from './explain-keeper.js';
 import { createGivesWay } from './give-way.js';
 import { createGoneOwners } from './gone-owners.js';
 import { type Job, keepDoing } from './job.js';
+import { jobReport } from './job-report.js';
 import { createKeyKeeper } from './key-keeper.js';
 import { createLicenseKeeper } from './license-keeper.js';
 import { createMcpCleaner } from './mcp-cleaner.js';
@@ -51,7 +52,6 @@ import { createRelayCleaner } from './relay-cleaner.js';
 import { createSealer } from './sealer.js';
 import { createSlackCardKeeper, createSlackCardStarter } from './slack-card-starter.js';
 import { createSweeper } from './sweeper.js';
-import { describeError } from './temporal-errors.js';
 import { createTemporalLink, type TemporalLink } from './temporal-link.js';
 import { installRuntime } from './temporal-runtime.js';
 import { runTemporalWorker } from './temporal-worker.js';
@@ -114,7 +114,7 @@ interface WorkOptions {
 /** Works until the signal. Finishes what has begun before the database closes. */
 async function work(options: WorkOptions): Promise<void> {
   const { configuration, metrics, tracing, log, signal } = options;
-  const { database, notifications } = options.gateway;
+  const { database, notifications, troubles } = options.gateway;
   const { lifecycle, drain } = createLifecycle();
   signal.addEventListener('abort', drain, { once: true });
   const config = configuration.config();
@@ -137,8 +137,8 @@ async function work(options: WorkOptions): Promise<void> {
   const isAnchored = anchor !== null;
   const jobs = createJobs({ ...options, temporal, results, onMoved, identity, isWorking: worker.isWorking, isAnchored });
   log.info({ task_queue: taskQueue }, 'worker started');
-  const onFailure = failureReport(metrics, log);
-  await Promise.all([worker.stopped, ...jobs.map((job) => keepDoing(job, { notifications, signal, onFailure }))]);
+  const host = { notifications, signal, ...jobReport(metrics, troubles) };
+  await Promise.all([worker.stopped, ...jobs.map((job) => keepDoing(job, host))]);
   await probes?.close();
   log.info({}, 'worker stopped');
 }
@@ -188,11 +188,5 @@ function createJobs({ configuration, gateway, temporal, results, metrics, tracin
     ...(isAnchored ? [createAnchorStarter(told)] : []),
   ];
 }
-
-const failureReport = (metrics: Metrics, log: Logger) => (name: string, error: unknown, unexpected: boolean) => {
-  if (unexpected) metrics.backgroundPanics.inc();
-  const stack = unexpected && error instanceof Error ? { stack: error.stack } : {};
-  log.error({ job: name, error: describeError(error), ...stack }, 'background work failed');
-};
 
 const say = (line: string): boolean => process.stderr.write(`${line}\n`);

@@ -33,7 +33,7 @@ beforeAll(async () => {
     url: proxy.url,
     database,
     applicationName: 'listener',
-    onError: (error) => errors.push(error),
+    onLost: (error) => errors.push(error),
   });
   await eventually(async () => (await sessions()).length > 0);
 });

@@ -4,11 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../dev/ports.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
 import { temporalAddress } from '../support/temporal.js';
 import { groupToml } from '../support/toml.js';
 import { eventually, untilStored } from './support.js';
@@ -121,6 +123,29 @@ describe('svc worker', () => {
     expect(await database.query('select 1 from workers')).toEqual([]);
     await database.close();
   }, 60_000);
+
+  it('OP-95: tells an outage of PostgreSQL, for which all that it does fails, once, and when it is over', async () => {
+    const own = await createTestDatabase();
+    const proxy = await startTcpProxy(own.url);
+    const listen = `127.0.0.1:${await freePort()}`;
+    const worker = start({ listen, temporal: await temporalAddress(), database: proxy.url });
+    try {
+      await untilReady(worker, listen, 'ok');
+      proxy.cut();
+      await sleep(4000);
+      proxy.heal();
+      const lines = () => worker.errors().split('\n');
+      await eventually(() => lines().some((line) => line.includes('over: the gateway database is not reachable')));
+      // Only one that lasts has a count.
+      const begun = lines().filter((line) => / error .*not reachable/.test(line) && !line.includes('failures='));
+      expect(begun).toEqual([expect.stringContaining(' outage=')]);
+      expect(worker.errors()).not.toContain('background work failed');
+    } finally {
+      worker.child.kill('SIGKILL');
+      await proxy.close();
+      await own.drop();
+    }
+  }, 120_000);
 
   it('counts, audits and limits refused credentials of its metrics as the server does (HD-93, OP-33)', async () => {
     const listen = `127.0.0.1:${await freePort()}`;
