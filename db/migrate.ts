@@ -24,13 +24,15 @@ export interface MigrateOptions {
   connectTimeoutMs?: number;
   /** Aborting breaks the connection and loses what is not committed. */
   signal?: AbortSignal;
+  /** Called when another process is migrating, which may take long. */
+  onWait?: () => void;
 }
 
 /**
  * Migrates the gateway's database at `url` to `schemaVersion`. Processes that start together wait for each other (OP-50). Without a
  * connection it is 503, as for calls.
  */
-export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }: MigrateOptions = {}): Promise<void> {
+export async function migrate(url: string, { connectTimeoutMs = 10_000, signal, onWait }: MigrateOptions = {}): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs, keepAlive: true });
   let isLost = false;
   const onLost = () => {
@@ -42,12 +44,13 @@ export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }
   try {
     await client.connect();
     await client.query(noTimeLimits);
+    await lockSchema(client, onWait);
     await runner({
       dbClient: client,
       dir: folder,
       migrationsTable: 'schema_migrations',
       direction: 'up',
-      advisoryLockMode: 'wait',
+      noLock: true,
       log: () => {},
     });
   } catch (error) {
@@ -58,4 +61,15 @@ export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }
     if (isLost) cut();
     else await client.end();
   }
+}
+
+/** The lock of node-pg-migrate, which older versions leave to it. */
+const schemaLock = '7241865325823964';
+
+/** Holds it until the connection ends. */
+async function lockSchema(client: pg.Client, onWait: (() => void) | undefined): Promise<void> {
+  const { rows } = await client.query<{ taken: boolean }>(`select pg_try_advisory_lock(${schemaLock}) as taken`);
+  if (rows[0]?.taken) return;
+  onWait?.();
+  await client.query(`select pg_advisory_lock(${schemaLock})`);
 }

@@ -89,9 +89,14 @@ async function prepare(
   settings: ReturnType<typeof databaseSettings>,
   log: Logger,
 ): Promise<void> {
+  let isTold = false;
+  const onWait = () => {
+    if (!isTold) log.info({}, 'waiting for another process that brings the database schema up to date');
+    isTold = true;
+  };
   try {
     await patiently(() => reach(database));
-    await patiently(() => bringUpToDate(database, settings));
+    await patiently(() => bringUpToDate(database, { ...settings, onWait }));
     await patiently(() => enterSecretKey(database, secretKey, log));
   } catch (error) {
     await database.close();
@@ -139,13 +144,13 @@ async function reach(database: Database): Promise<void> {
 /** A migration may take long, but if the server stops responding it is 503. */
 async function bringUpToDate(
   database: Database,
-  { url, connectTimeoutMs }: { url: string; connectTimeoutMs: number },
+  { url, connectTimeoutMs, onWait }: { url: string; connectTimeoutMs: number; onWait: () => void },
 ): Promise<void> {
   const ended = new AbortController();
   const silent = untilSilent(database, ended.signal);
   silent.catch(() => {});
   try {
-    await Promise.race([migrate(url, { connectTimeoutMs, signal: ended.signal }), silent]);
+    await Promise.race([migrate(url, { connectTimeoutMs, signal: ended.signal, onWait }), silent]);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new StartError(`the database schema cannot be brought up to date: ${firstLine(error)}`);

@@ -84,7 +84,7 @@ function strikeWhileWaiting(url: string, take: string, strike: () => Promise<unk
 const said = (text: string) => eventually(() => programs.every((program) => program.log().includes(text)), 120_000);
 const waits = () => said('waiting for the gateway database');
 
-/** The lock that node-pg-migrate takes before it looks at a schema. */
+/** The lock that a start takes before it looks at a schema. */
 const schemaLock = 'select pg_advisory_lock(7241865325823964)';
 
 describe('a start whose own Postgres goes away before it is done (OP-50, database.start_wait_secs)', () => {
@@ -105,6 +105,15 @@ describe('a start whose own Postgres goes away before it is done (OP-50, databas
     await waits();
     await postgres.start();
     await Promise.all(programs.map((program) => program.untilReady()));
+  }, 400_000);
+
+  it('OP-50: says once that another process changes the schema, and goes on when that is done', async () => {
+    const url = await createDatabase('busy');
+    await prepare(url, 120);
+    const text = 'waiting for another process that brings the database schema up to date';
+    await strikeWhileWaiting(url, schemaLock, () => said(text));
+    await Promise.all(programs.map((program) => program.untilReady()));
+    for (const program of programs) expect(program.log().split(text)).toHaveLength(2);
   }, 400_000);
 
   it('OP-50: goes on when Postgres could not answer in time to a later step', async () => {
