@@ -10,6 +10,8 @@ export interface Troubles {
 }
 
 const everyMs = 60_000;
+/** One that comes again sooner is told when this has passed, so that no coming and going fills the log. */
+const againMs = 10_000;
 
 interface Trouble {
   text: string;
@@ -18,7 +20,7 @@ interface Trouble {
   failures: number;
   since: number;
   toldAt: number;
-  /** One that comes again within a minute is told when that has passed, so that no coming and going fills the log. */
+  /** That it has begun. */
   isTold: boolean;
 }
 
@@ -46,7 +48,7 @@ export function createTroubles(log: Logger, now: () => number = () => performanc
       if (trouble.parts.size === 0) trouble.since = at;
       trouble.parts.add(part);
       trouble.failures += 1;
-      if (at - trouble.toldAt < everyMs) return;
+      if (at - trouble.toldAt < (trouble.isTold ? everyMs : againMs)) return;
       const soFar = trouble.failures > 1 ? lasted(trouble, at) : {};
       log.error({ job: part, outage: outageIn(error), ...fields, ...soFar }, trouble.text);
       Object.assign(trouble, { toldAt: at, isTold: true });
