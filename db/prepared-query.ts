@@ -13,7 +13,7 @@ interface Described {
 
 /** What the driver asks of a query, as far as this file replaces it; its types leave it out. */
 interface DriverQuery extends pg.Submittable {
-  readonly name: string;
+  readonly name: string | undefined;
   readonly values: readonly unknown[];
   _canceledDueToError: unknown;
   prepare(connection: pg.Connection): void;
@@ -21,19 +21,21 @@ interface DriverQuery extends pg.Submittable {
 }
 
 interface DriverConnection {
-  bind(config: { statement: string; values: readonly unknown[]; valueMapper(value: unknown): unknown }): void;
+  bind(config: { statement: string | undefined; values: readonly unknown[]; valueMapper(value: unknown): unknown }): void;
   execute(config: object): void;
   sync(): void;
 }
 
 type Callback<Row> = (error: Error | null, rows: Row[]) => void;
 
-const DriverQuery = pg.Query as unknown as new (config: {
-  name: string;
+interface Statement {
+  /** Undefined for one that is not kept prepared. */
+  name: string | undefined;
   text: string;
   values: readonly unknown[];
-  callback: (error: Error | null) => void;
-}) => DriverQuery;
+}
+
+const DriverQuery = pg.Query as unknown as new (config: Statement & { callback: (error: Error | null) => void }) => DriverQuery;
 
 const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknown): unknown } }).utils;
 
@@ -49,14 +51,14 @@ export class PreparedQuery<Row extends object> extends DriverQuery {
   #shape: Shape | undefined;
   readonly #rows: Row[] = [];
 
-  constructor(config: { name: string; text: string; values: readonly unknown[] }, callback: Callback<Row>) {
-    super({ ...config, callback: (error) => callback(error, this.#rows) });
+  constructor(statement: Statement, callback: Callback<Row>) {
+    super({ ...statement, callback: (error) => callback(error, this.#rows) });
   }
 
   override prepare(connection: pg.Connection): void {
     this.#shapes = shapesOf.get(connection) ?? this.#shapes;
     shapesOf.set(connection, this.#shapes);
-    this.#shape = this.#shapes.get(this.name);
+    this.#shape = this.name === undefined ? undefined : this.#shapes.get(this.name);
     if (this.#shape === undefined) super.prepare(connection);
     else this.#execute(connection as unknown as DriverConnection);
   }
@@ -71,7 +73,7 @@ export class PreparedQuery<Row extends object> extends DriverQuery {
     const names = fields.map(({ name }) => name);
     const parsers = fields.map(({ dataTypeID }) => rowTypes.getTypeParser(dataTypeID, 'text'));
     this.#shape = { names, parsers };
-    this.#shapes.set(this.name, this.#shape);
+    if (this.name !== undefined) this.#shapes.set(this.name, this.#shape);
   }
 
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {

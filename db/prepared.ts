@@ -6,20 +6,18 @@ const statementNames = new Map<string, string>();
 const maxPrepared = 400;
 
 /** Runs a statement, prepared under a name of its own on each connection. */
-export async function run<Row extends object>(client: pg.Client, text: string, values: readonly unknown[] = []): Promise<Row[]> {
-  const name = nameOf(text);
-  if (name === null) return (await client.query<Row>({ text, values: [...values] })).rows;
+export function run<Row extends object>(client: pg.Client, text: string, values: readonly unknown[] = []): Promise<Row[]> {
   return new Promise((resolve, reject) => {
     const done = (error: Error | null, rows: Row[]) => (error === null ? resolve(rows) : reject(error));
-    client.query(new PreparedQuery({ name, text, values }, done));
+    client.query(new PreparedQuery({ name: nameOf(text), text, values }, done));
   });
 }
 
-/** Null once too many texts have one. */
-function nameOf(text: string): string | null {
+/** Undefined once too many texts have one. */
+function nameOf(text: string): string | undefined {
   const known = statementNames.get(text);
   if (known !== undefined) return known;
-  if (statementNames.size === maxPrepared) return null;
+  if (statementNames.size === maxPrepared) return undefined;
   const name = `s${statementNames.size + 1}`;
   statementNames.set(text, name);
   return name;

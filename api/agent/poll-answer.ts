@@ -39,7 +39,9 @@ export const claimAnswer = named('Claim', 'A run that the agent has claimed.', {
       fence: count('The number of the run.'),
       execution_id: uuid('Its execution.'),
       claimed_at: instant('When it was claimed.'),
-      marker_form: count('1 if its agent wrote markers where agents without the feature `marker_executions` do, else 2.'),
+      marker_form: count(
+        'Where its agent wrote markers: 1 where agents without the feature `marker_executions` do, 2 where those with it do.',
+      ),
     }),
     'The executions of these runs.',
   ),

@@ -25,7 +25,7 @@ afterEach(() => proxy.close());
 
 /** What the pool asks first on a new connection has this fate. */
 function answerFirstQuestion(fate: number | 'hold'): void {
-  proxy.onClientData = (data) => (data.includes('pg_is_in_recovery') ? fate : 'pass');
+  proxy.onClientData = (data) => (data.includes('transaction_read_only') ? fate : 'pass');
 }
 
 /** A call waits for the pool's only connection, which breaks; so it gets a new one, but gives up before that one is checked. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import type { Database } from '../../db/client.js';
+import { PreparedQuery } from '../../db/prepared-query.js';
 import { rowTypes } from '../../db/row-types.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -20,6 +21,18 @@ afterAll(async () => {
 /** What the driver alone finds. */
 const plain = async (text: string, values: unknown[]) => (await database.pool.query(text, values)).rows;
 
+/** A statement that is kept prepared, however many others have names. */
+async function kept(name: string | undefined, text: string, values: unknown[]): Promise<object[]> {
+  const client = await database.pool.connect();
+  try {
+    return await new Promise((resolve, reject) => {
+      client.query(new PreparedQuery({ name, text, values }, (error, rows) => (error === null ? resolve(rows) : reject(error))));
+    });
+  } finally {
+    client.release();
+  }
+}
+
 const values = `select $1::text as text, 7::int8 as large, 7::int4 as small, 0.5::float8 as half, 1.50::numeric as price, true as yes,
   '{"a": [1]}'::jsonb as b, '[null]'::json as j, timestamptz '2026-05-01 09:15:30.482+02' as at, array[1, 2] as ids, '{a,null}'::text[] as names,
   'a0'::bytea as bytes, null::text as nothing, date '2026-05-01' as day`;
@@ -34,6 +47,7 @@ it.each([
 ])('finds what the driver finds, in the first call of a connection and in later ones: %s', async (_what, text, given) => {
   const expected = await plain(text, given);
   for (let call = 0; call < 3; call += 1) expect(await database.query(text, given)).toEqual(expected);
+  expect(await kept(undefined, text, given)).toEqual(expected);
 });
 
 it('gives each of the calls that share a round trip its own rows, before the columns are known and after', async () => {
@@ -46,13 +60,14 @@ it('gives each of the calls that share a round trip its own rows, before the col
   }
 });
 
-it('has PostgreSQL describe the columns of a statement once per connection', async () => {
+it.each([
+  ['one that is kept, once per connection', 'kept', 2],
+  ['one that is not, each time', undefined, 6],
+])('has PostgreSQL describe the columns of a statement: %s', async (_what, name, described) => {
   const text = 'select 1 as once, $1::text as text';
   const parsers = vi.spyOn(rowTypes, 'getTypeParser');
-  await database.query(text, ['x']);
-  expect(parsers).toHaveBeenCalledTimes(2);
-  await Promise.all([database.query(text, ['x']), database.query(text, ['y'])]);
-  expect(parsers).toHaveBeenCalledTimes(2);
+  for (const value of ['x', 'y', 'z']) expect(await kept(name, text, [value])).toEqual([{ once: 1, text: value }]);
+  expect(parsers).toHaveBeenCalledTimes(described);
 });
 
 it('goes on after a statement that fails, in its first call and in a later one', async () => {
@@ -78,9 +93,9 @@ it('is told of columns that have changed, and never reads a row by the former on
   await database.pool.query('create table shapes (a int)');
   await database.pool.query('insert into shapes values (1)');
   const text = 'select * from shapes where a = $1';
-  expect(await database.query(text, [1])).toEqual([{ a: 1 }]);
+  for (let call = 0; call < 2; call += 1) expect(await kept('shapes', text, [1])).toEqual([{ a: 1 }]);
   await database.pool.query('alter table shapes add column b int');
-  await expect(database.query(text, [1])).rejects.toMatchObject({ code: '0A000' });
+  await expect(kept('shapes', text, [1])).rejects.toMatchObject({ code: '0A000' });
 });
 
 it('writes, and tells how many by what it returns', async () => {
