@@ -47,7 +47,7 @@ const shapesOf = new WeakMap<pg.Connection, Map<string, Shape>>();
  * an eighth of the server's CPU for a read.
  */
 export class PreparedQuery<Row extends object> extends DriverQuery {
-  #shapes = new Map<string, Shape>();
+  #shapes: Map<string, Shape> | undefined;
   #shape: Shape | undefined;
   readonly #rows: Row[] = [];
 
@@ -56,8 +56,7 @@ export class PreparedQuery<Row extends object> extends DriverQuery {
   }
 
   override prepare(connection: pg.Connection): void {
-    this.#shapes = shapesOf.get(connection) ?? this.#shapes;
-    shapesOf.set(connection, this.#shapes);
+    this.#shapes = shapesOn(connection);
     this.#shape = this.name === undefined ? undefined : this.#shapes.get(this.name);
     if (this.#shape === undefined) super.prepare(connection);
     else this.#execute(connection as unknown as DriverConnection);
@@ -73,7 +72,7 @@ export class PreparedQuery<Row extends object> extends DriverQuery {
     const names = fields.map(({ name }) => name);
     const parsers = fields.map(({ dataTypeID }) => rowTypes.getTypeParser(dataTypeID, 'text'));
     this.#shape = { names, parsers };
-    if (this.name !== undefined) this.#shapes.set(this.name, this.#shape);
+    if (this.name !== undefined) this.#shapes?.set(this.name, this.#shape);
   }
 
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
@@ -83,6 +82,12 @@ export class PreparedQuery<Row extends object> extends DriverQuery {
       this._canceledDueToError ||= error;
     }
   }
+}
+
+function shapesOn(connection: pg.Connection): Map<string, Shape> {
+  const known = shapesOf.get(connection) ?? new Map<string, Shape>();
+  shapesOf.set(connection, known);
+  return known;
 }
 
 function rowOf({ names, parsers }: Shape, texts: readonly (string | null)[]): object {
