@@ -17,8 +17,8 @@ const networkCodes = new Set([
 ]);
 /** A session that can only be read. */
 export const readOnlyState = '25006';
-// Class 08 connection, 57P0x shutdown and start-up, 57014 our own statement timeout, 55P03 lock timeout, 53300 too many connections.
-const unreachableStates = new RegExp(`^(08|57P|57014|55P03|53|25P03|${readOnlyState})`);
+// Class 08 connection, 57P0x shutdown and start-up, 57014 our own statement timeout, 55P03 lock timeout, 53300 too many connections, 25006 read only.
+const unreachableStates = /^(08|57P|57014|55P03|53|25P03|25006)/;
 const driverTexts =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/;
 

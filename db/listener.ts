@@ -51,7 +51,6 @@ export function keepListening(options: ListenOptions) {
       await listenOnce(options, stopping.signal, listening).catch((error: unknown) => {
         if (!stopping.signal.aborted) options.onLost?.(error);
       });
-      listening.free = null;
       await sleep(reconnectPauseMs, stopping.signal);
     }
   })();
@@ -103,6 +102,7 @@ async function listenOnce(options: ListenOptions, signal: AbortSignal, listening
       topicsNotIn(told, news).forEach(wakeTopic);
     }
   } finally {
+    listening.free = null;
     listening.hears = false;
     await client.end().catch(() => {});
   }

@@ -14,10 +14,15 @@ export interface Shown extends ContextColumns {
   decisionTrace: ReturnType<typeof decisionTrace>;
 }
 
+/** A request as show tells it, with PostgreSQL's instant of reading it. */
+export interface FoundShown {
+  request: StoredRequest & Shown;
+  now: number;
+}
+
 /** Undefined if the id is not stored. */
-export async function findShown(db: Queryable, id: string): Promise<{ request: StoredRequest & Shown; now: number } | undefined> {
-  const found = await findState(db, id, shownColumns);
-  return found as { request: StoredRequest & Shown; now: number } | undefined;
+export async function findShown(db: Queryable, id: string): Promise<FoundShown | undefined> {
+  return (await findState(db, id, shownColumns)) as FoundShown | undefined;
 }
 
 const shownColumns = `r.reason, r.share_with as "shareWith", r.require_approval as "requireApproval", r.metadata, r.idempotency_key as "idempotencyKey", r.decision_trace as "decisionTrace",

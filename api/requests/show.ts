@@ -3,7 +3,7 @@ import { listCandidateAgents } from '../../db/agent-list.js';
 import { markerFormOf } from '../../db/agents.js';
 import { topic } from '../../db/notifications.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
-import { findShown, type Shown } from '../../db/shown-request.js';
+import { type FoundShown, findShown } from '../../db/shown-request.js';
 import type { Caller } from '../../domain/caller.js';
 import { notFound } from '../../domain/errors.js';
 import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
@@ -50,10 +50,10 @@ async function untilMoved(
   // What stands may be older than what the caller has seen of another process: it lets the caller wait, but answers only when nothing was heard meanwhile.
   const first = async () => {
     const known = watch.standing();
-    const isSeen = known != null && known.request.status === (seenLast ?? known.request.status);
+    const isSeen = known !== null && known.request.status === (seenLast ?? known.request.status);
     return isSeen ? known : watch.look(() => shownAhead.take(call, services.database, id));
   };
-  const later = async (): Promise<[Caller, Found]> => {
+  const later = async (): Promise<[Caller, FoundShown | undefined]> => {
     if (watch.standing() !== null) {
       const caller = await call.recheck();
       // By now all has been heard that came while this process stood still.
@@ -74,10 +74,8 @@ async function untilMoved(
   return answer(caller, services, await visibleRequest(caller, services, id, found));
 }
 
-type Found = Awaited<ReturnType<typeof findShown>>;
-
 /** RQ-2: 404 if unknown, 403 if it is not open to the caller. */
-export async function visibleRequest(caller: Caller, services: Services, id: string, known?: Found) {
+export async function visibleRequest(caller: Caller, services: Services, id: string, known?: FoundShown) {
   const found = known ?? (await findShown(services.database, id));
   if (found === undefined) throw notFound('request');
   if (!maySee(caller, found.request)) throw unseen(caller, found.request);
@@ -85,11 +83,7 @@ export async function visibleRequest(caller: Caller, services: Services, id: str
 }
 
 /** Metadata goes out as it was sent. */
-async function answer(
-  caller: Caller,
-  services: Services,
-  found: { request: StoredRequest & Shown; now: number },
-): Promise<Reply> {
+async function answer(caller: Caller, services: Services, found: FoundShown): Promise<Reply> {
   const answered = shown.parse(await shownRequest(caller, services, found));
   return rawJson([objectText(answered, { metadata: found.request.metadata })]);
 }
@@ -98,17 +92,13 @@ async function answer(
  * The answer of `GET /api/requests/{id}` without the text, without the context, which repeats the text, and without what is true only for the moment
  * or the reader.
  */
-export async function shownWithoutText(caller: Caller, services: Services, found: Parameters<typeof answer>[2]): Promise<string> {
+export async function shownWithoutText(caller: Caller, services: Services, found: FoundShown): Promise<string> {
   return objectText(lasting.parse(await shownRequest(caller, services, found)), { metadata: found.request.metadata });
 }
 
 const lasting = shown.omit({ detail: true, context: true, migrations: true, queue_hint: true, related: true, resumable: true });
 
-async function shownRequest(
-  caller: Caller,
-  services: Services,
-  { request, now }: { request: StoredRequest & Shown; now: number },
-): Promise<z.input<typeof shown>> {
+async function shownRequest(caller: Caller, services: Services, { request, now }: FoundShown): Promise<z.input<typeof shown>> {
   return {
     ...storedFields(request),
     queue_hint: await queueHint(services, request),
@@ -125,7 +115,7 @@ async function shownRequest(
 }
 
 /** What is the same for every reader. */
-function storedFields(request: StoredRequest & Shown) {
+function storedFields(request: FoundShown['request']) {
   return {
     id: request.id,
     requester: request.requester,

@@ -1,9 +1,7 @@
 import { clockFrom } from '../../db/clock.js';
 import { type Notifications, topic } from '../../db/notifications.js';
-import type { findShown } from '../../db/shown-request.js';
+import type { FoundShown } from '../../db/shown-request.js';
 import { createWatches, type Watches } from '../http/watches.js';
-
-type Found = NonNullable<Awaited<ReturnType<typeof findShown>>>;
 
 /** The longest wait. If a notification never comes, what was read stands no longer than for one who waits. */
 const believedMs = 120_000;
@@ -23,13 +21,13 @@ interface Kept {
 export const createWaitedRequests = (): WaitedRequests =>
   createWatches({ believedMs, stands: ({ request }) => request !== null && request.length <= maxKeptChars });
 
-function keptOf(found: Found | undefined): Kept {
+function keptOf(found: FoundShown | undefined): Kept {
   const { request, now } = found ?? { request: null, now: 0 };
   return { request: request !== null && isQuiet(request) ? JSON.stringify(request) : null, clock: clockFrom(now) };
 }
 
 /** Nobody is notified of plans, and of what agents do with a request that was dispatched. A long text is not written to be measured. */
-function isQuiet({ status, dryRuns, detail }: Found['request']): boolean {
+function isQuiet({ status, dryRuns, detail }: FoundShown['request']): boolean {
   const isPlanned = dryRuns.every(({ state }) => state === 'completed' || state === 'failed');
   return isPlanned && (status === 'pending' || status === 'approved') && detail.length <= maxKeptChars;
 }
@@ -37,8 +35,8 @@ function isQuiet({ status, dryRuns, detail }: Found['request']): boolean {
 /** One caller's wait for a request. */
 export interface WaitedRequest {
   /** What was read, if nothing of the request was notified since; else null. */
-  standing(): Found | null;
-  look(find: () => Promise<Found | undefined>): Promise<Found | undefined>;
+  standing(): FoundShown | null;
+  look(find: () => Promise<FoundShown | undefined>): Promise<FoundShown | undefined>;
   leave(): void;
 }
 
@@ -54,7 +52,7 @@ export function joinWaited(
       return kept?.request ? { request: JSON.parse(kept.request), now: kept.clock() } : null;
     },
     async look(find) {
-      let found: Found | undefined;
+      let found: FoundShown | undefined;
       await watch.look(async () => {
         found = await find();
         return keptOf(found);
