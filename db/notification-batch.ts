@@ -10,6 +10,8 @@ export type Channel = typeof callersChannel | typeof workersChannel;
 
 const maxPayloadBytes = 7999;
 const maxPending = 10_000;
+/** The topic that stands for all, when too many wait to be sent. */
+export const everything = '*';
 /** News of a request's status waits at most this long for the next NOTIFY, since each NOTIFY wakes a session and a process per listener. */
 const longestDelayMs = 50;
 
@@ -67,7 +69,10 @@ const notify = 'select pg_notify(channel, payload) from unnest($1::text[], $2::t
 function note(pending: Map<Channel, Set<string>>, channel: Channel, name: string): void {
   const names = pending.get(channel) ?? new Set();
   pending.set(channel, names);
-  if (names.size < maxPending) names.add(name);
+  if (names.has(everything)) return;
+  if (names.size < maxPending) return void names.add(name);
+  names.clear();
+  names.add(everything);
 }
 
 function takePayload(pending: Set<string>, sender: string): string {

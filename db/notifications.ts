@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { keepListening, type ListenOptions, type News } from './listener.js';
 import { mutatingMigrations } from './migration-pairs.js';
-import { type BatchOptions, batchSender, type Channel, callersChannel, workersChannel } from './notification-batch.js';
+import {
+  type BatchOptions,
+  batchSender,
+  type Channel,
+  callersChannel,
+  everything,
+  workersChannel,
+} from './notification-batch.js';
 
 /** One topic per thing to wait for. A notification is only a hint: waiters query again (D15). */
 export const topic = {
@@ -65,6 +72,7 @@ export function openNotifications(options: NotificationOptions): Notifications {
     for (const tell of [...watchers]) tell(id);
   };
   const wakeTopic = (name: string) => {
+    if (name === everything) return wakeAll();
     for (const wake of [...(subscribers.get(name) ?? [])]) wake();
     if (name.startsWith(aRequest)) tellAll(name.slice(aRequest.length));
   };

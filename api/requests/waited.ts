@@ -26,10 +26,10 @@ function keptOf(found: FoundShown | undefined): Kept {
   return { request: request !== null && isQuiet(request) ? JSON.stringify(request) : null, clock: clockFrom(now) };
 }
 
-/** Nobody is notified of plans, and of what agents do with a request that was dispatched. A long text is not written to be measured. */
-function isQuiet({ status, dryRuns, detail }: FoundShown['request']): boolean {
+/** Nobody is notified of plans, of what agents do with a request that was dispatched, or of a late result whose sender died. A long text is not written to be measured. */
+function isQuiet({ status, dryRuns, detail, unresolved }: FoundShown['request']): boolean {
   const isPlanned = dryRuns.every(({ state }) => state === 'completed' || state === 'failed');
-  return isPlanned && (status === 'pending' || status === 'approved') && detail.length <= maxKeptChars;
+  return isPlanned && unresolved.length === 0 && (status === 'pending' || status === 'approved') && detail.length <= maxKeptChars;
 }
 
 /** One caller's wait for a request. */

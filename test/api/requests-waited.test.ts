@@ -133,7 +133,22 @@ describe('a state that changed', () => {
     reads.length = 0;
     await elsewhere.act(bob, id, 'approve');
     for (const { body } of await answer) expect(body.approval_progress.steps[0].approvals).toMatchObject([{ user: 'bob' }]);
-    expect(readsOf(id)).toBeLessThan(30);
+    expect(readsOf(id)).toBeLessThan(60);
+  });
+
+  it('is told after a late result whose sender died before it told anybody (AG-44, HT-102)', async () => {
+    const id = await settled();
+    await elsewhere.act(bob, id, 'approve');
+    await calls.sql(`update requests set updated_at = updated_at - interval '1 minute' where id = $1`, [id]);
+    await calls.sql(
+      `insert into executions (id, request_id, fence, agent_id, claim_answer, mutating, marker, status, lost, unresolved, lease_secs, window_secs, lease_expires_at, created_at)
+       values (gen_random_uuid(), $1, 1, 'a', '', true, 'none', 'failed', true, true, 1, 1, clock_timestamp(), clock_timestamp())`,
+      [id],
+    );
+    expect((await calls.show(alice, id, '?wait=1')).body.resumable).toBe(false);
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=1'));
+    await calls.sql('update executions set unresolved = false where request_id = $1', [id]);
+    expect((await answer).body.resumable).toBe(true);
   });
 
   it('is told with a plan that came during the wait (AG-69)', async () => {

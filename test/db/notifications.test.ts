@@ -92,6 +92,18 @@ describe('the listening connection (OP-71, HT-102)', () => {
     await wake;
   });
 
+  it('HT-100: brings all news to other processes, however much is committed at once', async () => {
+    const id = await committedLongAgo();
+    const wake = woken(topic.request(id));
+    const teller = openNotifications({ url: stored.url, database: mute, applicationName: 'teller' });
+    try {
+      teller.publish([...Array.from({ length: 10_000 }, (_, n) => topic.request(`${n}`)), topic.request(id)]);
+      await wake;
+    } finally {
+      await teller.close();
+    }
+  });
+
   it('HT-102: looks for commits whose notification never went out', async () => {
     const id = await storeRequest(mute);
     const dispatched = await storeRequest(mute, { dispatched: true });
