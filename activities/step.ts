@@ -19,16 +19,20 @@ export interface StepOptions {
   onMoved?: (moved: Moved) => void;
   /** Called with the reason of a failed step. Temporal does not learn it. */
   onFailure?: (error: unknown) => void;
+  /** Called with each step that was made. */
+  onSuccess?: () => void;
 }
 
-export function createStep({ database, onMoved, onFailure }: StepOptions): StepActivities {
+export function createStep({ database, onMoved, onFailure, onSuccess }: StepOptions): StepActivities {
   return {
     async step(id, clock) {
       if (!isUuid(id)) return notStored;
       try {
-        return await limitDatabaseWork(databaseMs, () =>
+        const view = await limitDatabaseWork(databaseMs, () =>
           clock === null ? read(database, id) : moveIfStored(database, id, clock, onMoved),
         );
+        onSuccess?.();
+        return view;
       } catch (error) {
         onFailure?.(error);
         throw failure('the step failed; the log of the worker says why', 'step');

@@ -127,7 +127,7 @@ async function work(options: WorkOptions): Promise<void> {
   const counted = countMoves(metrics);
   const target = anchorOf(config.audit);
   const anchor = target && openAnchorActivity({ anchor: target, database, keys: options.auditKeys, log, signal });
-  const activities = { ...createActivities({ ...options, database, onMoved: counted }), ...anchor };
+  const activities = { ...createActivities({ ...options, database, troubles, onMoved: counted }), ...anchor };
   const parts = { config, identity, activities, bundle: loadWorkflowBundle, link: temporal };
   const worker = runTemporalWorker({ ...parts, metrics, log, signal, tracing });
   const onMoved = (moved: Moved) => {
