@@ -11,7 +11,7 @@ export interface GoProgram {
   /** Of the command; its last part is `file`. */
   package: string;
   version: string;
-  /** What shows that a program on the path works, `--version` if absent; null: one on the path may be another program of this name. */
+  /** What shows that a program on the path works, `--version` if absent; null: one on the path is not used, as it may be another program of this name, or an older one. */
   asks?: string[] | null;
   /** On 2 cores. */
   buildTakes: string;
