@@ -46,14 +46,18 @@ export function noFacts(): StatementFacts {
 /** The table in which agents and other tools record applied migrations; a row there keeps a migration from running (MI-20). */
 const TRACKING_TABLE = 'schema_migrations';
 
-/** Sorts the hits in the order of SQ-75 and adds everything changed or created to the named tables. */
-export function completeFacts(facts: StatementFacts): StatementFacts {
+/**
+ * Sorts the hits in the order of SQ-75 and adds everything changed or created to the named tables. `names` gives every name in the statement, and may
+ * give more.
+ */
+export function completeFacts(facts: StatementFacts, names: () => Iterable<string>): StatementFacts {
   // No count of rows tells what a version row implies for schema and later migrations, so such a text is never safe by itself.
-  const tracks = [...facts.changed, ...facts.created].some(({ name }) => name.toLowerCase() === TRACKING_TABLE);
+  const tracks = [...facts.changed, ...facts.created].some(({ name }) => isTracking(name));
   return {
     ...facts,
     writesUnknown: facts.writesUnknown || tracks,
-    safeForm: facts.safeForm && !tracks,
+    // Nor is one that takes the table's place: agents would read versions from a view too.
+    safeForm: facts.safeForm && ![...names()].some(isTracking),
     hits: facts.hits.toSorted((a, b) => ruleOrder.indexOf(a) - ruleOrder.indexOf(b)),
     changed: distinct(facts.changed),
     created: distinct(facts.created),
@@ -64,6 +68,8 @@ export function completeFacts(facts: StatementFacts): StatementFacts {
     named: distinct([...facts.named, ...facts.changed, ...facts.created]),
   };
 }
+
+const isTracking = (name: string): boolean => name.toLowerCase() === TRACKING_TABLE;
 
 function distinct(tables: readonly TableName[]): TableName[] {
   return [...new Map(tables.map((table) => [JSON.stringify([table.schema, table.name]), table])).values()];

@@ -5,7 +5,7 @@ import { addMysqlDefinition } from './ddl-facts.js';
 import { type MysqlTable, readTable } from './ddl-parts.js';
 import type { MysqlFindings } from './findings.js';
 import type { MysqlForm } from './form.js';
-import { hasWords, type MysqlStatement, skipPair, skipWords, upperAt } from './statement.js';
+import { hasWords, type MysqlStatement, nameOf, skipPair, skipWords, upperAt } from './statement.js';
 import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';
 import { fixedIn, selectsRows, writtenBy } from './writes.js';
@@ -25,7 +25,7 @@ export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: 
     if (form.kind === 'dml') addDml(facts, statement, form.verbAt, references);
   }
   if (form.inside !== 'planned') addMysqlDefinition(facts, statement, form);
-  return completeFacts(facts);
+  return completeFacts(facts, () => statement.tokens.map((token) => nameOf(token) ?? ''));
 }
 
 function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number, references: readonly TableReference[]): void {

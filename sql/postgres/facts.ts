@@ -1,6 +1,7 @@
 import type { StatementFacts, Uses } from '../../domain/statement.js';
 import { completeFacts, maxListElements, noFacts } from '../facts.js';
 import type { Form } from '../form.js';
+import { stringsOf } from '../reserved-table.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 import { usesWithEffects } from '../uses.js';
 import { addDefinition } from './ddl-facts.js';
@@ -24,7 +25,7 @@ export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings
     if (form.inside === 'runs') addWork(facts, field, node, queries);
   });
   if (form.inside !== 'planned') addDefinition(facts, tag, body);
-  return completeFacts(facts);
+  return completeFacts(facts, () => stringsOf(body));
 }
 
 /** Drops the types of a definition: a new table has no rows to check, and `serial` is not a type. */

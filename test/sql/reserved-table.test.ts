@@ -157,6 +157,19 @@ describe('a text that writes the version rows of migrations is never safe by its
     }
   });
 
+  it.each([
+    "CREATE VIEW schema_migrations AS SELECT '1' AS version",
+    "CREATE VIEW app.Schema_Migrations AS SELECT '1' AS version",
+    'CREATE TABLE IF NOT EXISTS schema_migrations (version varchar(99) PRIMARY KEY CHECK (version < 2))',
+    'CREATE TABLE noted (version varchar(99) REFERENCES schema_migrations (version))',
+    'CREATE VIEW versions AS SELECT version FROM schema_migrations',
+  ])('nor one that gives their place to something else, or holds on to them: %s', async (text) => {
+    for (const dialect of ['postgresql', 'mysql'] as const) {
+      const verdict = await classifier.classify(text, { dialect, ...options });
+      expect(verdict).toMatchObject({ verdict: 'accepted', facts: [{ safeForm: false }] });
+    }
+  });
+
   it('reading them is a read as any other', async () => {
     const verdict = await classifier.classify('SELECT * FROM schema_migrations', { dialect: 'postgresql', ...options });
     expect(verdict).toMatchObject({ read: true, facts: [{ writesUnknown: false }] });
