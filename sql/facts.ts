@@ -1,5 +1,6 @@
 import type { ReviewRule } from '../domain/policies.js';
 import type { StatementFacts, TableName } from '../domain/statement.js';
+import { folded } from './reserved-table.js';
 import { noUses } from './uses.js';
 
 /** The rules in the order of SQ-75. `mixed_ddl_dml` is missing: it belongs to the batch. */
@@ -69,7 +70,7 @@ export function completeFacts(facts: StatementFacts, names: () => Iterable<strin
   };
 }
 
-const isTracking = (name: string): boolean => name.toLowerCase() === TRACKING_TABLE;
+const isTracking = (name: string): boolean => folded(name) === TRACKING_TABLE;
 
 function distinct(tables: readonly TableName[]): TableName[] {
   return [...new Map(tables.map((table) => [JSON.stringify([table.schema, table.name]), table])).values()];

@@ -1,18 +1,20 @@
+import { folded } from './reserved-table.js';
+
 /**
  * Whether a call of this function counts as a write (SQ-40, SQ-45). The name is the last part as the parser resolved it (SQ-42). The list is that of
  * SQ-45, followed by additions for current servers and their extensions, and for extensions and services that others offer for them. Many of these
  * work in a read-only transaction, so the second guard would not stop them.
  */
 export function isListedCall(name: string): boolean {
-  const folded = name.toLowerCase();
-  return names.has(folded) || prefixes.some((prefix) => folded.startsWith(prefix));
+  const seen = folded(name);
+  return names.has(seen) || prefixes.some((prefix) => seen.startsWith(prefix));
 }
 
 /**
  * Whether reading this table counts as such a call: PostgreSQL's views on listed functions, which read files of the server, and InnoDB's tables whose
  * counters a read sets back for everybody.
  */
-export const isListedTable = (name: string): boolean => tables.has(name.toLowerCase());
+export const isListedTable = (name: string): boolean => tables.has(folded(name));
 
 const own = `set_config nextval setval copy_to copy_from loread lowrite query_to_xml query_to_xmlschema query_to_xml_and_xmlschema
   cursor_to_xml cursor_to_xmlschema table_to_xml schema_to_xml database_to_xml ts_stat ts_rewrite connectby xpath_table

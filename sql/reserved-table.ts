@@ -27,7 +27,8 @@ export function reservedIn(strings: Iterable<string>, { markerTable = MARKER_TAB
 export const isMarkerSchema = (name: string, { markerSchema = MARKER_SCHEMA }: ReservedNames): boolean =>
   folded(name) === folded(markerSchema);
 
-const folded = (text: string): string =>
+/** A name as a server may fold it that folds most. */
+export const folded = (text: string): string =>
   ascii.test(text) ? text.toLowerCase() : text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 const ascii = /^[\x00-\x7f]*$/;
 

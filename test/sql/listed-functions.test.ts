@@ -99,6 +99,11 @@ describe('SQ-45: a function of an extension or a service that reaches beyond the
   });
 });
 
+it.each(['pg_advİsory_lock', 'pg_notİfy', 'PG_SLÉEP'])(
+  'SQ-42: %s is listed: a server folds letters outside ASCII in a database of one byte for each',
+  (name) => expect(isListedCall(name)).toBe(true),
+);
+
 describe('SQ-45: a table of the server that is a listed call when it is read', () => {
   let sql: SqlClassifier;
   beforeAll(async () => {
@@ -110,9 +115,11 @@ describe('SQ-45: a table of the server that is a listed call when it is read', (
     ['select * from pg_hba_file_rules', 'postgresql'],
     ['table pg_catalog."pg_file_settings"', 'postgresql'],
     ['select (select count(*) from PG_IDENT_FILE_MAPPINGS)', 'postgresql'],
+    ['select * from pg_fİle_settings', 'postgresql'],
     ['select * from information_schema.innodb_cmp_reset', 'mysql'],
     ['select 1 from small join INFORMATION_SCHEMA . `Innodb_CmpMem_Reset` r', 'mysql'],
     ['table information_schema.INNODB_CMP_PER_INDEX_RESET', 'mysql'],
+    ['select * from information_schema.İnnodb_cmpmem_reset', 'mysql'],
   ] as const)('is a write: %s', async (text, dialect) => {
     const options = { dialect, statementTimeoutSecs: 30 };
     expect(await sql.classify(text, options)).toMatchObject({ verdict: 'accepted', read: false, write: true, ddl: false });

@@ -160,6 +160,7 @@ describe('a text that writes the version rows of migrations is never safe by its
   it.each([
     "CREATE VIEW schema_migrations AS SELECT '1' AS version",
     "CREATE VIEW app.Schema_Migrations AS SELECT '1' AS version",
+    "CREATE VIEW schema_mİgrations AS SELECT '1' AS version",
     'CREATE TABLE IF NOT EXISTS schema_migrations (version varchar(99) PRIMARY KEY CHECK (version < 2))',
     'CREATE TABLE noted (version varchar(99) REFERENCES schema_migrations (version))',
     'CREATE VIEW versions AS SELECT version FROM schema_migrations',

@@ -56,11 +56,15 @@ describe.skipIf(server === null)(
       };
       await connection.query('create database counted');
       await connection.query('create table counted.t (a int primary key, b text) engine=InnoDB row_format=compressed');
-      await connection.query("insert into counted.t select seq, repeat('x', 2000) from counted.seq_1_to_500");
-      await connection.query('start transaction read only');
-      expect(await pages('innodb_cmp_reset')).toBeGreaterThan(0);
-      expect(await pages('innodb_cmp')).toBe(0);
-      await connection.query('rollback');
+      // The server folds letters outside ASCII too.
+      for (const [at, name] of ['innodb_cmp_reset', 'İnnodb_cmp_reset'].entries()) {
+        await connection.query(`insert into counted.t select seq + ${at * 500}, repeat('x', 2000) from counted.seq_1_to_500`);
+        await connection.query('start transaction read only');
+        expect(isListedTable(name)).toBe(true);
+        expect(await pages(name)).toBeGreaterThan(0);
+        expect(await pages('innodb_cmp')).toBe(0);
+        await connection.query('rollback');
+      }
       connection.destroy();
     });
 
