@@ -21,11 +21,17 @@ export function isSerial({ typeName }: TreeNode): boolean {
 }
 
 /** A reference is not checked where the new column is empty. */
-function isQuiet({ contype, generated_kind: kind, raw_expr: expression }: TreeNode, hasDefault: boolean): boolean {
+function isQuiet(constraint: TreeNode, hasDefault: boolean): boolean {
+  const { contype, generated_kind: kind, raw_expr: expression } = constraint;
   if (contype === 'CONSTR_DEFAULT') return !callsVolatile(nodeOf(expression));
   if (contype === 'CONSTR_GENERATED') return kind === 'v';
-  return contype === 'CONSTR_FOREIGN' ? !hasDefault : /^CONSTR_(NULL|NOTNULL|ATTR_.*)$/.test(textOf(contype));
+  if (contype === 'CONSTR_FOREIGN') return !hasDefault && !hasActions(constraint);
+  return /^CONSTR_(NULL|NOTNULL|ATTR_.*)$/.test(textOf(contype));
 }
+
+/** With CASCADE, SET NULL or SET DEFAULT a delete or update of the other table, which may be approved already, writes this one too. */
+const hasActions = ({ fk_del_action: onDelete, fk_upd_action: onUpdate }: TreeNode): boolean =>
+  [onDelete, onUpdate].some((action) => /^[cnd]$/.test(textOf(action)));
 
 /** The server takes one value for all rows unless it could differ from row to row. */
 const callsVolatile = (expression: TreeNode): boolean => usesOf('', expression).functions.some(({ name }) => isVolatile(name));

@@ -53,6 +53,7 @@ describe('SQ-82: adding a column is safe DDL while the server need not go throug
     'a timestamptz not null default now()',
     'a date default current_date',
     'a int references u deferrable initially deferred',
+    'a int references u on delete restrict on update no action',
   ])('safe, and the server does not: %s', async (column) => {
     const text = `alter table t add column ${column}`;
     expect(await isSafe(text)).toBe(true);
@@ -92,3 +93,8 @@ describe('SQ-82: adding a column is safe DDL while the server need not go throug
     expect(known.filter(({ name, volatile }) => volatile && !isVolatile(name)).map(({ name }) => name)).toEqual([]);
   });
 });
+
+it.each(['on delete cascade', 'on delete set null', 'on delete set default', 'on update cascade', 'on update set null'])(
+  'SQ-82: a reference %s is not safe, because writes of the other table then reach this one',
+  async (action) => expect(await isSafe(`alter table t add column a int references u ${action}`)).toBe(false),
+);
