@@ -9,22 +9,18 @@ import { usesOf } from './uses.js';
 export function addsQuietly({ subtype, def }: TreeNode): boolean {
   const column = nodeOf(nodeOf(def).ColumnDef);
   const constraints = listOf(column.constraints).map((each) => nodeOf(nodeOf(each).Constraint));
-  const has = (type: string) => constraints.some(({ contype }) => contype === type);
-  // What a column computes may be null in any row.
-  const isChecked = has('CONSTR_GENERATED') && has('CONSTR_NOTNULL');
-  const isLight = constraints.every((each) => isQuiet(each, has('CONSTR_DEFAULT')));
-  return subtype === 'AT_AddColumn' && !isSerial(column) && !isChecked && isLight;
+  const hasDefault = constraints.some(({ contype }) => contype === 'CONSTR_DEFAULT');
+  return subtype === 'AT_AddColumn' && !isSerial(column) && constraints.every((each) => isQuiet(each, hasDefault));
 }
 
 export function isSerial({ typeName }: TreeNode): boolean {
   return /^((big|small)?serial|serial[248])$/.test(textOf(nodeOf(nodeOf(listOf(nodeOf(typeName).names).at(-1)).String).sval));
 }
 
-/** A reference is not checked where the new column is empty. */
+/** A reference is not checked where the new column is empty. What a virtual column computes can fail in every read of the whole table, for everybody. */
 function isQuiet(constraint: TreeNode, hasDefault: boolean): boolean {
-  const { contype, generated_kind: kind, raw_expr: expression } = constraint;
+  const { contype, raw_expr: expression } = constraint;
   if (contype === 'CONSTR_DEFAULT') return !callsVolatile(nodeOf(expression));
-  if (contype === 'CONSTR_GENERATED') return kind === 'v';
   if (contype === 'CONSTR_FOREIGN') return !hasDefault && !hasActions(constraint);
   return /^CONSTR_(NULL|NOTNULL|ATTR_.*)$/.test(textOf(contype));
 }
