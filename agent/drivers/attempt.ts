@@ -89,7 +89,7 @@ export async function consultMarkers<S extends Session>(
       onProven();
       return applied(decision);
     }
-    await refuseNewTable(attempt);
+    await refuseUnprovenAbsence(attempt);
     if (mode === 'auto' || run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, mode));
     // Only a server that takes writes proves that rows are absent: a standby may still receive them.
     onProven();
@@ -114,20 +114,26 @@ export async function genuineMarkers<S extends Session>(
   return later === null || (await run.isNewest()) ? genuine : { superseded: later };
 }
 
-/** A table may have been dropped and made again just before its rows were read, so this is asked afterwards. */
-export async function refuseNewTable<S extends Session>(attempt: WritingAttempt<S>): Promise<void> {
+/**
+ * Refuses to go on where rows that are not there do not prove that lost attempts left none. A table may have been dropped and made again just before
+ * its rows were read, so this is asked afterwards.
+ */
+export async function refuseUnprovenAbsence<S extends Session>(attempt: WritingAttempt<S>): Promise<void> {
   const { session, run, target } = attempt;
   const { unresolvedFences, firstLostAt } = run;
-  if (unresolvedFences.length === 0 || firstLostAt === null) return;
+  if (unresolvedFences.length === 0) return;
+  const hidden = await preparing(attempt, async () => (await target.marker.hidden?.(session)) ?? null);
+  if (hidden !== null) throw new Unproven(`markers may be in ${hidden}, which cannot be read`);
+  if (firstLostAt === null) return;
   const ages = await preparing(attempt, () => target.marker.ages(session));
-  if (!proveAbsence(ages, firstLostAt, performance.now())) throw new NewTable();
+  if (!proveAbsence(ages, firstLostAt, performance.now())) throw new Unproven('the marker table is newer than a lost attempt');
 }
 
-class NewTable extends Error {}
+class Unproven extends Error {}
 
-/** The outcome where the markers could not be read (AP-52). Throws other errors. */
+/** The outcome where the markers could not be read (AP-52), or prove nothing. Throws other errors. */
 export function withoutMarkers(error: unknown, errors: ErrorReader): Outcome {
-  if (error instanceof NewTable) return failure('not_started', 'the marker table is newer than a lost attempt');
+  if (error instanceof Unproven) return failure('not_started', error.message);
   if (!errors.isServerError(error)) throw error;
   return failure('not_started', MARKER_NOT_AVAILABLE);
 }

@@ -1,4 +1,11 @@
-import { genuineMarkers, refuseNewTable, superseded, takeRequestLock, takeWithin, withoutMarkers } from '../drivers/attempt.js';
+import {
+  genuineMarkers,
+  refuseUnprovenAbsence,
+  superseded,
+  takeRequestLock,
+  takeWithin,
+  withoutMarkers,
+} from '../drivers/attempt.js';
 import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
 import { notStarted, preparing } from '../drivers/guard.js';
@@ -83,7 +90,7 @@ async function markerRows<S extends Session>(attempt: MigrationAttempt<S>, onPro
       onProven();
       return superseded(rows.superseded);
     }
-    await refuseNewTable(attempt);
+    await refuseUnprovenAbsence(attempt);
     if (run.unresolvedFences.length > 0) await preparing(attempt, () => marker.open(session, run, 'tx'));
     return rows;
   } catch (error) {

@@ -85,19 +85,24 @@ it('AP-54, AG-I3: a table that is dropped and made again proves nothing, though 
   expect(await quantity()).toBe(11);
 });
 
+const hidden = {
+  outcome: 'unknown',
+  error_message: `markers may be in ${MARKERS}, which cannot be read: it is not known what attempt 1 did`,
+};
+
 it.each([
-  ['is dropped with its schema', 'drop schema svc cascade'],
-  ['is in a schema of which the role has lost its rights', 'alter schema svc owner to current_user'],
-  ['is closed to the role', `alter table ${MARKERS} owner to current_user`],
-  ['got row security', `alter table ${MARKERS} enable row level security`],
-])('AP-54, AG-I3: an older table to which the agent goes back because its own %s proves nothing', async (_, sql) => {
+  ['is dropped with its schema', 'drop schema svc cascade', unproven],
+  ['is in a schema of which the role has lost its rights', 'alter schema svc owner to current_user', hidden],
+  ['is closed to the role', `alter table ${MARKERS} owner to current_user`, hidden],
+  ['got row security', `alter table ${MARKERS} enable row level security`, hidden],
+])('AP-54, AG-I3: an older table to which the agent goes back because its own %s proves nothing', async (_, sql, result) => {
   await leaveOlderTable();
   await startAgent();
   const resume = await writeOnce();
   await stopAgent();
   await root.query(sql);
   await startAgent();
-  expect(await resume()).toMatchObject(unproven);
+  expect(await resume()).toMatchObject(result);
   expect(await quantity()).toBe(11);
   expect(await (await writeOnce())()).toMatchObject(found);
 });

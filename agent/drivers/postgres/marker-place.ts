@@ -39,18 +39,15 @@ interface Missing {
  * The table in the configured schema; else in the dedicated markers schema; else, where the role may not create that, in the
  * first schema of its path (HD-40). Leaves nothing behind except, unless `onlyLook`, schema and table.
  */
-export async function prepareMarkerPlace(
-  session: PostgresSession,
-  { schema, table: name }: MarkerNames,
-  onlyLook: boolean,
-): Promise<Prepared> {
+export async function prepareMarkerPlace(session: PostgresSession, names: MarkerNames, onlyLook: boolean): Promise<Prepared> {
+  const { schema } = names;
   const wanted = schema ?? MARKER_SCHEMA;
-  const trying = prepareIn(session, wanted, name, { onlyLook, mayMakeSchema: schema === null });
+  const trying = prepareIn(session, wanted, names, { onlyLook, mayMakeSchema: schema === null });
   const found = schema === null ? await trying.catch((error: unknown) => refusedBy(error, session)) : await trying;
   if (schema !== null || 'place' in found || found.lacks === 'table') return found;
   const [first] = (await session.query('select current_schema()'))[0] ?? [];
   if (!first) return { problem: 'no schema in the search path', lacks: 'schema' };
-  const beside = await prepareIn(session, first, name, { onlyLook, mayMakeSchema: false });
+  const beside = await prepareIn(session, first, names, { onlyLook, mayMakeSchema: false });
   const note = `in schema ${first}, because of the own one: ${found.problem}`;
   if ('place' in beside) return { ...beside, note };
   return found.lacks === 'schema' ? beside : found;
@@ -73,7 +70,7 @@ export function missingBy(error: unknown): Missing {
 async function prepareIn(
   session: PostgresSession,
   schema: string,
-  name: string,
+  { schema: configured, table: name }: MarkerNames,
   { onlyLook, mayMakeSchema }: { onlyLook: boolean; mayMakeSchema: boolean },
 ): Promise<Prepared> {
   const table = `${quoted(schema)}.${quoted(name)}`;
@@ -88,7 +85,8 @@ async function prepareIn(
   if ('problem' in found) return found;
   await tryRights(session, table);
   if (!onlyLook) await addSince(session, table);
-  const older = (await findOlderTables(session, name, table)).filter(({ trusted }) => trusted).slice(0, MOST_READ);
+  const readable = await findOlderTables(session, { schema: configured, name, table });
+  const older = readable.filter(({ trusted }) => trusted).slice(0, MOST_READ);
   return { place: { table, ...found, older: older.map((one) => one.table) }, note: null };
 }
 

@@ -4,7 +4,7 @@ import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
 import type { Step, StepResult } from './exchange.js';
 import { type MarkerNames, type MarkerPlace, missingBy, prepareMarkerPlace } from './marker-place.js';
-import { findOlderTables } from './older-markers.js';
+import { findHiddenTable, findOlderTables } from './older-markers.js';
 import { countOf } from './rows.js';
 import type { PostgresSession } from './session.js';
 
@@ -22,8 +22,8 @@ export function expectMarked(result: StepResult | undefined): void {
 
 export function createPostgresMarker(names: MarkerNames): PostgresMarker {
   let place: MarkerPlace = { table: `"${names.table}"`, key: '', partitioned: false, older: [] };
-  const allOlder = async (session: PostgresSession) =>
-    (await findOlderTables(session, names.table, place.table)).map(({ table }) => table);
+  const now = () => ({ schema: names.schema, name: names.table, table: place.table });
+  const allOlder = async (session: PostgresSession) => (await findOlderTables(session, now())).map(({ table }) => table);
   const openStep = (run: Run, mode: 'tx' | 'auto') => stepToOpen(place, run, mode);
   return {
     async prepare(session, onlyLook) {
@@ -43,6 +43,7 @@ export function createPostgresMarker(names: MarkerNames): PostgresMarker {
     async ages(session) {
       return await agesOf(session, [ownRows(place), ...(await allOlder(session)).map(rowsOf)]);
     },
+    hidden: (session) => findHiddenTable(session, now()),
     openStep,
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
