@@ -209,6 +209,44 @@ describe('execute_dml on PostgreSQL', () => {
     await other.end();
   });
 
+  describe('an interrupted DROP INDEX CONCURRENTLY (AP-33)', () => {
+    let reader: pg.Client;
+    beforeEach(async () => {
+      reader = new pg.Client({ connectionString: database.url });
+      await reader.connect();
+      await target.query('create unique index parts_dropped on parts (qty)');
+      await reader.query('begin; select * from parts');
+    });
+    afterEach(() => reader.end());
+    const drop = 'drop index concurrently parts_dropped';
+    const left = '; what was dropped can no longer be used: to end that, DROP INDEX parts_dropped';
+    const isValid = async () => {
+      const { rows } = await target.query(`select indisvalid from pg_index where indexrelid = 'parts_dropped'::regclass`);
+      return rows[0].indisvalid;
+    };
+
+    it('is partial when it is cancelled, for the index no longer counts (AG-I4)', async () => {
+      const job = offer(drop);
+      await eventually(async () => !(await isValid()));
+      job.heartbeat.cancelled = true;
+      expect(await job.result).toMatchObject({
+        success: false,
+        outcome: 'partial',
+        cancelled: false,
+        error_message: `driver error: query cancelled${left}`,
+      });
+    });
+
+    it('is rolled back when it had not begun', async () => {
+      await reader.query('lock table parts in exclusive mode');
+      expect(await run(drop, { statementTimeoutSecs: 1 })).toMatchObject({
+        outcome: 'rolled_back',
+        error_message: 'driver error: query timed out after 1s',
+      });
+      expect(await isValid()).toBe(true);
+    });
+  });
+
   describe('an interrupted DETACH PARTITION CONCURRENTLY (AP-33)', () => {
     const detach = 'alter table measures detach partition measures_1 concurrently';
     let reader: pg.Client;

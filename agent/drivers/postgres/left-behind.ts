@@ -7,12 +7,15 @@ export interface Unfinished {
   indexes: readonly string[];
   /** The statements that end what DETACH PARTITION CONCURRENTLY has begun. */
   detaches: readonly string[];
+  /** The databases that DROP DATABASE has made unusable. */
+  databases: readonly string[];
 }
 
 /** What is unfinished in the database now. */
 export async function findUnfinished(session: PostgresSession): Promise<Unfinished> {
-  const [indexes = [], detaches = []] = (await session.exchange(steps)).map(({ rows }) => rows.map(([name]) => name ?? ''));
-  return { indexes, detaches };
+  const found = (await session.exchange(steps)).map(({ rows }) => rows.map(([name]) => name ?? ''));
+  const [indexes = [], detaches = [], databases = []] = found;
+  return { indexes, detaches, databases };
 }
 
 // Read as JSON, because servers before version 14 have no column inhdetachpending.
@@ -20,6 +23,7 @@ const steps: Step[] = [
   'select indexrelid::pg_catalog.regclass::text from pg_catalog.pg_index where not indisvalid',
   `select pg_catalog.format('ALTER TABLE %s DETACH PARTITION %s FINALIZE', inhparent::pg_catalog.regclass, inhrelid::pg_catalog.regclass)
      from pg_catalog.pg_inherits i where (pg_catalog.to_jsonb(i) ->> 'inhdetachpending'::text)::boolean`,
+  "select pg_catalog.quote_ident(datname) from pg_catalog.pg_database where datconnlimit = '-2'",
 ].map((text) => ({ kind: 'run', text }));
 
 export interface LeftBehind {
@@ -38,10 +42,7 @@ export async function findLeftBehind(
   // A late cancel of the statement can hit the question instead.
   for (let attempt = 0; attempt < 3 && !session.lost; attempt++) {
     try {
-      const after = await findUnfinished(session);
-      // Somebody else may detach another partition meanwhile.
-      const isDetaching = statements.some(({ text }) => /\bdetach\b/i.test(text));
-      return compare(before, isDetaching ? after : { ...after, detaches: [] });
+      return compare(before, await findUnfinished(session), statements.map(({ text }) => text).join());
     } catch {
       // Ask again, unless the connection is gone.
     }
@@ -49,12 +50,20 @@ export async function findLeftBehind(
   return null;
 }
 
-function compare(before: Unfinished, after: Unfinished): LeftBehind {
-  const indexes = after.indexes.filter((index) => !before.indexes.includes(index));
-  const detaches = after.detaches.filter((detach) => !before.detaches.includes(detach));
+/** Somebody else may detach or drop something meanwhile, so the text tells whether this one did. */
+function compare(before: Unfinished, after: Unfinished, text: string): LeftBehind {
+  const added = (kind: keyof Unfinished) => after[kind].filter((one) => !before[kind].includes(one));
+  const isDropping = /\bdrop\b/i.test(text);
+  const indexes = added('indexes');
+  const detaches = /\bdetach\b/i.test(text) ? added('detaches') : [];
+  // An index that is being dropped counted until then: queries used it, and it may have kept values unique.
+  const drops = isDropping
+    ? [...indexes.map((name) => `DROP INDEX ${name}`), ...added('databases').map((name) => `DROP DATABASE ${name}`)]
+    : [];
   const words = [
-    ...(indexes.length > 0 ? [`; an invalid index was left behind: ${indexes.join(', ')}`] : []),
+    ...(indexes.length > 0 && !isDropping ? [`; an invalid index was left behind: ${indexes.join(', ')}`] : []),
     ...(detaches.length > 0 ? [`; a partition is half detached: to end that, ${detaches.join('; ')}`] : []),
+    ...(drops.length > 0 ? [`; what was dropped can no longer be used: to end that, ${drops.join('; ')}`] : []),
   ];
-  return { partial: detaches.length > 0, words: words.join('') };
+  return { partial: detaches.length + drops.length > 0, words: words.join('') };
 }

@@ -283,6 +283,19 @@ describe('transaction:false on PostgreSQL', () => {
     await bench.target.query('drop table measures cascade');
   });
 
+  it('MI-38: a DROP INDEX CONCURRENTLY that is interrupted half-way is partial, with what ends it', async () => {
+    await bench.target.query('create table t1 (id int); create unique index t1_id on t1 (id)');
+    await bench.target.query('begin; select * from t1');
+    const files = [{ version: 'v1', up: 'drop index concurrently t1_id', transactional: false }];
+    const result = await bench.up(files, null, { statementTimeoutSecs: 1 });
+    await bench.target.query('commit');
+    expect(result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
+    expect(result.error_message).toMatch(
+      /^migration timed out \(version v1\): .*; what was dropped can no longer be used: to end that, DROP INDEX t1_id$/,
+    );
+    expect(await bench.versions()).toEqual([]);
+  });
+
   it('AP-I5: code that commits and then fails is partial, for a part of it may stay', async () => {
     const up = "do $$ begin create table t1 (id int); commit; raise exception 'half way'; end $$";
     const result = await bench.up([{ version: 'v1', up, transactional: false }]);
