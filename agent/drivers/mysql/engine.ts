@@ -1,5 +1,6 @@
 import type { Attempt, Engine, WriteTarget } from '../engine.js';
 import { mysqlErrors } from './errors.js';
+import { roomForWarnings } from './limits.js';
 import { requestLockName, tryLock } from './locks.js';
 import type { MysqlMarker } from './marker.js';
 import type { MysqlSession } from './session.js';
@@ -18,6 +19,8 @@ export const mysqlEngine: Engine<MysqlSession> = {
   },
   isGone: async (admin, session) => !(await isThere(admin, session)),
   async rollBack(session) {
+    // A server, a text or a trigger may have left no room for warnings.
+    await session.run(roomForWarnings);
     await session.run('rollback');
     const warnings = await session.query('show warnings');
     return warnings.some(([, code]) => code === NOT_ROLLED_BACK) ? 'kept' : 'undone';

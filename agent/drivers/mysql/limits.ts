@@ -18,3 +18,6 @@ export async function limitMigrationTime(session: MysqlSession, seconds: number)
 
 const statementLimit = (session: MysqlSession, seconds: number) =>
   session.isMariadb ? `session max_statement_time = ${seconds}` : `session max_execution_time = ${Math.ceil(seconds * 1000)}`;
+
+/** Without room, the server keeps no warning, not even that of changes which it could not undo. */
+export const roomForWarnings = 'set session max_error_count = 64';

@@ -1,4 +1,5 @@
 import { Unexpected } from '../faults.js';
+import { roomForWarnings } from './limits.js';
 import type { MysqlSession, Ran } from './session.js';
 
 /**
@@ -8,6 +9,7 @@ import type { MysqlSession, Ran } from './session.js';
 export async function runToEnd(session: MysqlSession, text: string): Promise<Ran> {
   // What a procedure makes of it is its own affair.
   if (/^call\b/i.test(text)) return await session.run(text);
+  if (isDo.test(text)) await session.run(roomForWarnings);
   const told: string[] = [];
   let isReport = false;
   const ran = await session.run(text, {

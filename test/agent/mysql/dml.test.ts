@@ -157,6 +157,15 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     expect(await quantity(9)).toBeUndefined();
   });
 
+  it('AP-34, AP-I5: says so too where the server, or a trigger, keeps no warnings', async () => {
+    await bench.root.query(`create table logs (id int primary key) engine=Aria;
+      create trigger quiet before insert on logs for each row set session max_error_count = 0`);
+    const kept = await run('insert into logs values (1), (2), (1)');
+    expect(kept).toMatchObject({ success: false, outcome: 'partial' });
+    expect(kept.error_message).toContain('changes in tables without transactions stay');
+    expect(await bench.value('select count(*) from logs')).toBe(2);
+  });
+
   it('AP-34, AP-I5: what a function wrote for a table that then was not made is partial, as MariaDB commits it', async () => {
     await bench.root.query(
       `create or replace function adds(n int) returns int begin insert into parts values (n, 0); return 7; end`,
