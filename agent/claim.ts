@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../lib/sleep.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, isRefusal } from './gateway-client.js';
 import { Lease, type Moment, moment } from './lease.js';
 import type { Log } from './log.js';
 import { firstLostAt } from './lost-attempts.js';
@@ -66,11 +66,11 @@ async function tryClaim(
   try {
     const path = `/api/agent/jobs/${offered.id}/claim`;
     const answer = await client.post(path, { claim_id: claimId }, { timeoutMs: timings.httpMs, signal: abandoned });
-    if (answer.status === 409) return { claim: null };
+    if (answer.status === 409 && isRefusal(answer)) return { claim: null };
     if (answer.status < 300) return { claim: readClaim(answer.body, offered) };
     log.warn('claim refused', { request_id: offered.id, status: answer.status });
     if (answer.status === 429) return { retryAfterMs: answer.retryAfterMs ?? 0 };
-    return answer.status < 500 ? { claim: null } : { retryAfterMs: 0 };
+    return isRefusal(answer) ? { claim: null } : { retryAfterMs: 0 };
   } catch (error) {
     const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
     log.warn('claim not answered', { request_id: offered.id, why });

@@ -17,6 +17,15 @@ export function saidBy({ body }: GatewayAnswer): string | null {
   return typeof said === 'string' ? said.slice(0, 200) : null;
 }
 
+/**
+ * Whether the gateway itself has refused a call for good. The page of a proxy has no code; 408 is of a call that arrived too slowly, 429 of one that
+ * came too soon.
+ */
+export function isRefusal({ status, body }: GatewayAnswer): boolean {
+  const { code } = (body ?? {}) as { code?: unknown };
+  return status >= 400 && status < 500 && status !== 408 && status !== 429 && typeof code === 'string';
+}
+
 /** Words a refusal by its status, with the gateway's reason. */
 export function refusalText(answer: GatewayAnswer): string {
   const said = saidBy(answer);

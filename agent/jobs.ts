@@ -1,3 +1,5 @@
+import type { Operation } from '../domain/policies.js';
+import { isMutating } from '../domain/request/types.js';
 import { traced } from '../tracing/tracing.js';
 import type { CancelControl } from './cancel-control.js';
 import { type Claimed, claimJob } from './claim.js';
@@ -121,7 +123,15 @@ async function runClaimed(job: ClaimedJob, dependencies: RunDependencies): Promi
     const { strangers } = job;
     if (strangers.length > 0) log.warn('marker rows fit no attempt', { request_id: claim.request_id, rows: strangers.length });
     const durationMs = performance.now() - begunAt;
-    const submission = { executionId: claim.execution_id, ...report, durationMs, strangers, attempts: attemptsOf(claim) };
+    const mutating = isMutating(claim.operation as Operation);
+    const submission = {
+      executionId: claim.execution_id,
+      ...report,
+      mutating,
+      durationMs,
+      strangers,
+      attempts: attemptsOf(claim),
+    };
     const sending = () => submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
     await traced(tracing, partOfJob(claim, 'submit result', 'client'), sending, () => ({ attributes: {} }));
   }

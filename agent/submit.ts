@@ -1,18 +1,20 @@
 import { closeObject, insideString, openObject } from '../lib/json/write.js';
 import { sleep } from '../lib/sleep.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, isRefusal } from './gateway-client.js';
 import type { StreamedBody } from './http-exchange.js';
 import type { Log } from './log.js';
 import type { MarkerRow } from './marker.js';
-import { cutErrorText, type Outcome } from './outcome.js';
+import { cutErrorText, failure, type Outcome } from './outcome.js';
 import { resultAnswer } from './protocol.js';
-import type { ResultText } from './result-json.js';
+import { type ResultText, resultText } from './result-json.js';
 import type { Timings } from './timings.js';
 
 export interface Submission {
   executionId: string;
   fence: number | null;
   outcome: Outcome;
+  /** Whether it is of an operation that may write. */
+  mutating: boolean;
   durationMs: number;
   /** Marker rows that fit no attempt (HD-41). */
   strangers: readonly MarkerRow[];
@@ -21,7 +23,7 @@ export interface Submission {
 }
 
 /**
- * Submits a result until it is acknowledged or finally refused, `retryMs` have passed, or the signal aborts (AG-50, AP-41). At
+ * Submits a result until it is acknowledged or the gateway finally refuses it, `retryMs` have passed, or the signal aborts (AG-50, AP-41). At
  * the end of that time it is sent once more, however long the gateway asked to wait: its outcome would be lost otherwise.
  * Repeating is safe: the server recognizes a submission by its content.
  */
@@ -32,7 +34,7 @@ export async function submitResult(
   const { client, timings, log, signal } = dependencies;
   const { executionId, outcome } = submission;
   const path = `/api/agent/jobs/${executionId}/result`;
-  const body = bodyOf(submission);
+  let body = bodyOf(submission);
   const until = performance.now() + dependencies.retryMs;
   const about = { execution_id: executionId, outcome: outcome.outcome };
   for (let attempt = 0, isLast = false; !signal.aborted; attempt++) {
@@ -44,6 +46,8 @@ export async function submitResult(
     const leftMs = until - performance.now();
     if (isLast || leftMs <= 0) break;
     isLast = waitMs >= leftMs;
+    // What refuses the data, or is too slow for it, may let the outcome through.
+    if (isLast || tried.isTooLarge) body = bodyOf(withoutData(submission));
     log.warn('result not accepted yet', { ...about, why: tried.why });
     await sleep(Math.min(waitMs, leftMs), signal);
   }
@@ -53,18 +57,32 @@ export async function submitResult(
 type Tried =
   | { kind: 'accepted'; status: string }
   | { kind: 'final'; status: number }
-  | { kind: 'again'; why: string; retryAfterMs: number | null };
+  | { kind: 'again'; why: string; isTooLarge: boolean; retryAfterMs: number | null };
 
+/** A status that is not the gateway's own is that of a proxy, which may be another one in a moment. */
 async function tryOnce(post: () => ReturnType<GatewayClient['post']>): Promise<Tried> {
   try {
-    const { status, body, retryAfterMs } = await post();
+    const answer = await post();
+    const { status, body, retryAfterMs } = answer;
     const accepted = status < 300 ? resultAnswer.safeParse(body) : null;
     if (accepted?.success) return { kind: 'accepted', status: accepted.data.status };
-    if (status >= 400 && status < 500 && status !== 429) return { kind: 'final', status };
-    return { kind: 'again', why: `status ${status}`, retryAfterMs };
+    if (isRefusal(answer)) return { kind: 'final', status };
+    return { kind: 'again', why: `status ${status}`, isTooLarge: status === 413, retryAfterMs };
   } catch (error) {
-    return { kind: 'again', why: (error as Error).message, retryAfterMs: null };
+    return { kind: 'again', why: (error as Error).message, isTooLarge: false, retryAfterMs: null };
   }
+}
+
+/** The same outcome without large data, as the gateway keeps it of a result above its own limit (AG-47). */
+function withoutData(submission: Submission): Submission {
+  const { outcome, mutating } = submission;
+  const { resultData, ...bare } = outcome;
+  if (resultData === undefined || resultData.bytes < SMALL_BYTES) return submission;
+  if (!bare.success) return { ...submission, outcome: bare };
+  const why = `result too large to be sent: ${resultData.bytes} bytes`;
+  if (!mutating) return { ...submission, outcome: failure('rolled_back', why) };
+  const rows = resultText(JSON.stringify({ rows_affected: bare.rowsAffected ?? 0 }));
+  return { ...submission, outcome: { ...bare, resultData: rows, truncated: true } };
 }
 
 function bodyOf(submission: Submission): object | StreamedBody {

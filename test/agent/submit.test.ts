@@ -35,11 +35,18 @@ const log = () => {
 
 function submit(
   outcome: Outcome,
-  { retryMs = 10_000, signal = new AbortController().signal, backoff = [1, 2], to = client, httpMs = 15_000 } = {},
+  {
+    retryMs = 10_000,
+    signal = new AbortController().signal,
+    backoff = [1, 2],
+    to = client,
+    httpMs = 15_000,
+    mutating = true,
+  } = {},
 ) {
   const timings = { ...defaultTimings, httpMs, resultBackoffMs: backoff };
   return submitResult(
-    { executionId, fence: 3, outcome, durationMs: 12.6, strangers: [], attempts: new Map() },
+    { executionId, fence: 3, outcome, mutating, durationMs: 12.6, strangers: [], attempts: new Map() },
     { client: to, timings, log: log(), retryMs, signal },
   );
 }
@@ -67,6 +74,10 @@ describe('the submission of a result (AP-41, AG-50)', () => {
     ['a 200 without a body', { status: 200, body: '' }],
     ['a 200 that is no JSON', { status: 200, body: '{"status":' }],
     ['a 200 that lacks its key', { status: 200, body: {} }],
+    ['a 408 of the gateway', { status: 408, body: { code: 'validation.failed' } }],
+    ['the 404 of a proxy', { status: 404, body: '404 page not found' }],
+    ['the 403 of a proxy that speaks JSON', { status: 403, body: { code: 403, message: 'no' } }],
+    ['the 409 of a proxy', { status: 409, body: '' }],
     ['a redirect', { status: 307, body: {}, headers: { location: '/elsewhere' } }],
     ['a broken connection', { drop: true }],
     ['no answer', { hang: true }],
@@ -118,6 +129,66 @@ describe('the submission of a result (AP-41, AG-50)', () => {
     ]);
   });
 });
+
+describe('a result whose data does not get through (AP-41)', () => {
+  const large = (): Outcome => {
+    const { text } = rowsOf(200);
+    return { success: true, outcome: 'committed', resultData: text, rowsAffected: 7, truncated: false };
+  };
+  const refusing: FakeReply = { status: 413, body: '<html>413 Request Entity Too Large</html>' };
+  const bare = { success: true, outcome: 'committed', rows_affected: 7, truncated: true, result_data: '{"rows_affected":7}' };
+
+  it('tells that a write has committed without the data that a proxy refuses', async () => {
+    api.on(route, refusing, accepted);
+    await submit(large());
+    expect(sent().at(-1)).toMatchObject(bare);
+    expect(lines.at(-1)).toContain('result accepted');
+  });
+
+  it('tells that a read failed', async () => {
+    api.on(route, refusing, accepted);
+    await submit({ ...large(), rowsAffected: null } as Outcome, { mutating: false });
+    expect(sent().at(-1)).toMatchObject({
+      success: false,
+      outcome: 'rolled_back',
+      error_message: expect.stringMatching(/^result too large to be sent: \d+ bytes$/),
+    });
+  });
+
+  it('keeps the outcome of a failure', async () => {
+    const resultData = rowsOf(200).text;
+    api.on(route, refusing, accepted);
+    await submit({ success: false, outcome: 'partial', errorMessage: 'stopped', cancelled: false, resultData });
+    expect(sent().at(-1)).toEqual({
+      success: false,
+      outcome: 'partial',
+      fence: 3,
+      duration_ms: 13,
+      error_message: 'stopped',
+      cancelled: false,
+    });
+  });
+
+  it('tells the outcome alone at the end of its time, when all of it was too slow', async () => {
+    api.on(route, { hang: true }, accepted);
+    await submit(large(), { retryMs: 300, backoff: [600_000], httpMs: 100 });
+    expect(sent().at(-1)).toMatchObject(bare);
+  });
+
+  it('sends small data again as it is', async () => {
+    const { text } = rowsOf(1);
+    api.on(route, refusing, accepted);
+    await submit({ success: true, outcome: 'committed', resultData: text, rowsAffected: 7, truncated: false });
+    expect(new Set(sent().map((body) => JSON.stringify(body))).size).toBe(1);
+  });
+});
+
+/** A result of this many rows of a KiB each. */
+function rowsOf(count: number) {
+  const rows = new RowsJson(['t'], ['text'], { maxRows: 10_000, maxResultBytes: 8_000_000 });
+  for (let n = 0; n < count; n += 1) rows.add(1024, () => [JSON.stringify('x'.repeat(1024))]);
+  return rows.finish();
+}
 
 describe('the body of a large result (AP-40)', () => {
   it('goes to the wire in pieces, is escaped on the way, and can be sent again', async () => {
