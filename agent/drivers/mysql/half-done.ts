@@ -9,10 +9,7 @@ import { usesWithEffects } from '../../../sql/uses.js';
  * query has failed.
  */
 export function canEndHalfDone(text: string): boolean {
-  const lexed = lexMysql(text);
-  const all = lexed.ok ? lexed.tokens : [];
-  const isSet = all[0]?.upper === 'SET' && all[1]?.upper === 'STATEMENT';
-  const tokens = isSet ? all.slice(all.findIndex(({ upper }) => upper === 'FOR') + 1) : all;
+  const tokens = tokensOf(text);
   const words = tokens.map(({ upper }) => upper);
   if (words[0] === 'DROP') return words.includes(',') || wholes.has(words[1] ?? '');
   if (words[0] === 'ANALYZE' || words[0] === 'OPTIMIZE') return words.includes(',');
@@ -22,6 +19,23 @@ export function canEndHalfDone(text: string): boolean {
     (words[0] === 'CREATE' && made.has(words[1] ?? '') && queriesWithEffects(tokens)) ||
     (words.slice(0, 3).join(' ') === 'CREATE OR REPLACE' && replacedInSteps.has(words[3] ?? ''))
   );
+}
+
+/**
+ * Whether an interrupted statement may have taken effect all the same. MariaDB keeps routines, triggers and events outside its transactions, and may heed
+ * a KILL or a timeout after it has written them: a dropped procedure is gone though the server says that the statement was interrupted.
+ */
+export function canOutliveInterrupt(text: string): boolean {
+  const [verb = '', ...words] = tokensOf(text).map(({ upper }) => upper);
+  return definingVerbs.has(verb) && storedCode.has(words.find((word) => storedCode.has(word) || otherObjects.has(word)) ?? '');
+}
+
+/** Without a SET STATEMENT before them. */
+function tokensOf(text: string): readonly MysqlToken[] {
+  const lexed = lexMysql(text);
+  const all = lexed.ok ? lexed.tokens : [];
+  const isSet = all[0]?.upper === 'SET' && all[1]?.upper === 'STATEMENT';
+  return isSet ? all.slice(all.findIndex(({ upper }) => upper === 'FOR') + 1) : all;
 }
 
 /** Whether it changes several users or roles. The commas between rights do not count. */
@@ -45,6 +59,9 @@ function queriesWithEffects(tokens: readonly MysqlToken[]): boolean {
   return typeof cut === 'string' || cut.some((one) => usesWithEffects('mysql', mysqlUsesOf(one, query)).length > 0);
 }
 
+const definingVerbs = new Set(['CREATE', 'ALTER', 'DROP']);
+const storedCode = new Set(['PROCEDURE', 'FUNCTION', 'TRIGGER', 'EVENT', 'PACKAGE']);
+const otherObjects = new Set(['TABLE', 'VIEW', 'INDEX', 'DATABASE', 'SCHEMA', 'USER', 'ROLE', 'SERVER', 'SEQUENCE']);
 const accountVerbs = new Set(['CREATE', 'ALTER', 'RENAME']);
 const made = new Set(['TABLE', 'TEMPORARY']);
 const wholes = new Set(['DATABASE', 'SCHEMA']);

@@ -7,7 +7,7 @@ import { Interrupted } from '../faults.js';
 import { checkFlag, heedOnlyStop, interruptible, rollBack } from '../guard.js';
 import { sendCommit } from './commit.js';
 import type { MysqlAttempt } from './engine.js';
-import { canEndHalfDone } from './half-done.js';
+import { canEndHalfDone, canOutliveInterrupt } from './half-done.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { runToEnd } from './told-failure.js';
 
@@ -76,10 +76,12 @@ async function failureOf(error: unknown, attempt: MysqlAttempt, progress: Progre
   const isEnded = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
   const ended = isEnded ? cancelFailure(run.control, 'rolled_back', subject) : null;
   const why = ended?.why ?? whyFailed(error, attempt, { subject, place: subject, begunAt });
+  const text = statements[done]?.text ?? '';
   const stays = [
     ...(done > 0 ? [`statement ${done + 1} of ${statements.length} failed; the first ${done} are applied and stay`] : []),
     ...(rolledBack === 'kept' ? ['changes in tables without transactions stay'] : []),
-    ...(canEndHalfDone(statements[done]?.text ?? '') ? ['what the statement had done before that stays'] : []),
+    ...(errors.isInterrupt(error) && canOutliveInterrupt(text) ? ['the statement may have taken effect all the same'] : []),
+    ...(canEndHalfDone(text) ? ['what the statement had done before that stays'] : []),
   ];
   if (stays.length > 0) return failed('partial', [why, ...stays].join('; '));
   if (run.marker) await target.marker.remove(session, run).catch(() => {});

@@ -105,6 +105,17 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     expect([await bench.column('select * from parts'), await bench.tables()]).toEqual([[], ['a', 'parts']]);
   });
 
+  it('MI-39, AP-I5: a trigger or event statement that was interrupted may have taken effect, which is partial', async () => {
+    await bench.root.query(`create table parts (id int primary key); create or replace trigger t before insert on parts for each row set new.id = 1;
+      start transaction; insert into parts values (5)`);
+    const up = 'create or replace trigger t before insert on parts for each row set new.id = 2';
+    const result = await bench.up([{ version: 'v1', up }], null, { statementTimeoutSecs: 1 });
+    await bench.root.query('rollback');
+    expect(result).toMatchObject({ outcome: 'partial', cancelled: false });
+    expect(result.error_message).toMatch(/; the statement may have taken effect all the same$/);
+    expect(await bench.versions()).toEqual([]);
+  });
+
   it('MI-36: 0 is no limit, whatever the agent has for other statements', async () => {
     const other = await startOtherAgent(bench, 'statement_timeout_secs = 1\n');
     try {
