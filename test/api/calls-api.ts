@@ -24,3 +24,19 @@ export async function startCalls<Id extends string>(
   if (pairs.length > 0) await calls.poll(pairs);
   return { api, calls, tokens };
 }
+
+/** The same with another server on the same database; `close` ends both. */
+export async function startCallsOnTwo<Id extends string>(
+  people: Record<Id, Person>,
+  pairs: string[] = [],
+  options: TestApiOptions = {},
+  otherOptions: TestApiOptions = {},
+) {
+  const started = await startCalls(people, pairs, options);
+  const other = await started.api.another(otherOptions);
+  const close = async () => {
+    await other.close();
+    await started.api.close();
+  };
+  return { ...started, other, elsewhere: gatewayCalls(other), close };
+}

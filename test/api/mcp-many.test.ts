@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TestApi } from '../support/api.js';
 import { share } from '../support/share.js';
-import { ownerAndApprover, startCalls } from './calls-api.js';
-import { callsToml } from './calls-toml.js';
+import { ownerAndApprover, startCallsOnTwo } from './calls-api.js';
 import type { GatewayCalls } from './gateway-calls.js';
 import { type McpHeaders, mcpCalls } from './mcp-calls.js';
 import { patiently } from './mcp-patient.js';
@@ -19,15 +18,12 @@ const ids = ['1', '"1"', '2', '"x"', '-3', '4.5', '"\\u2028"', '8', '9', '10'].m
 let api: TestApi;
 let other: TestApi;
 let calls: GatewayCalls;
+let close: () => Promise<void>;
 let tokens: Record<'owner' | 'approver', string>;
 beforeAll(async () => {
-  ({ api, calls, tokens } = await startCalls(ownerAndApprover, ['shop/production'], { toml: callsToml }));
-  other = await api.another();
+  ({ api, other, calls, tokens, close } = await startCallsOnTwo(ownerAndApprover, ['shop/production']));
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 /** What a call asks for by its number, so that an answer to another call is seen. */
 const prompt = (of: string) => ({ method: 'prompts/get', params: { name: 'draft_migration', arguments: { description: of } } });

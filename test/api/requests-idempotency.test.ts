@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { startCalls } from './calls-api.js';
+import { startCallsOnTwo } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls, untilTaken } from './gateway-calls.js';
 
 let api: TestApi;
-let other: TestApi;
 let calls: GatewayCalls;
 let elsewhere: GatewayCalls;
+let close: () => Promise<void>;
 let alice: string;
 let bob: string;
 beforeAll(async () => {
@@ -15,15 +15,12 @@ beforeAll(async () => {
   ({
     api,
     calls,
+    elsewhere,
+    close,
     tokens: { alice, bob },
-  } = await startCalls(people));
-  other = await api.another();
-  elsewhere = gatewayCalls(other);
+  } = await startCallsOnTwo(people));
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 const withKey = async (key: string) =>
   (await calls.sql<{ count: number }>('select count(*) as count from requests where idempotency_key = $1', [key]))[0]!.count;

@@ -7,9 +7,9 @@ import type { Answer, TestApi } from '../support/api.js';
 import { eventually } from '../support/processes.js';
 import { groupToml, workflowToml } from '../support/toml.js';
 import { vouch } from '../support/vouch.js';
-import { ownerAndApprover, startCalls } from './calls-api.js';
+import { ownerAndApprover, startCallsOnTwo } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { GatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 import { ask, expectOneWinner, ofEach } from './rivals.js';
 
@@ -20,26 +20,20 @@ const crowdToml = [
 ].join('');
 
 let api: TestApi;
-let other: TestApi;
 let calls: GatewayCalls;
 let both: GatewayCalls[];
+let close: () => Promise<void>;
 let owner: string;
 let approver: string;
 let second: string;
 beforeAll(async () => {
   const people = { ...ownerAndApprover, second: { groups: ['dba-team'] } };
-  ({
-    api,
-    calls,
-    tokens: { owner, approver, second },
-  } = await startCalls(people, ['shop/production', 'shop/staging'], { toml: crowdToml }));
-  other = await api.another();
-  both = [calls, gatewayCalls(other)];
+  const started = await startCallsOnTwo(people, ['shop/production', 'shop/staging'], { toml: crowdToml });
+  ({ api, calls, close } = started);
+  ({ owner, approver, second } = started.tokens);
+  both = [calls, started.elsewhere];
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 /** Makes approvers as rows: more than the plan lets anybody create by call. */
 async function crowd(size: number): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApi } from '../support/api.js';
-import { startCalls } from './calls-api.js';
+import { startCallsOnTwo } from './calls-api.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 import { untilWaiting } from './until-waiting.js';
@@ -9,6 +9,7 @@ let api: TestApi;
 let other: TestApi;
 let calls: GatewayCalls;
 let elsewhere: GatewayCalls;
+let close: () => Promise<void>;
 let alice: string;
 let bob: string;
 let frank: string;
@@ -21,15 +22,13 @@ beforeAll(async () => {
   ({
     api,
     calls,
+    other,
+    elsewhere,
+    close,
     tokens: { alice, bob, frank },
-  } = await startCalls(people, ['shop/production', 'shop/staging']));
-  other = await api.another();
-  elsewhere = gatewayCalls(other);
+  } = await startCallsOnTwo(people, ['shop/production', 'shop/staging']));
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 const keys =
   `id requester database environment operation detail status queue_hint related emergency no_result_store require_approval max_affected_rows search_path reason share_with metadata

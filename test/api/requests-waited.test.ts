@@ -2,14 +2,14 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { topic } from '../../db/notifications.js';
 import type { TestApi } from '../support/api.js';
-import { startCalls } from './calls-api.js';
-import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { startCallsOnTwo } from './calls-api.js';
+import type { CreationOver, GatewayCalls } from './gateway-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
 let api: TestApi;
-let other: TestApi;
 let calls: GatewayCalls;
 let elsewhere: GatewayCalls;
+let close: () => Promise<void>;
 let alice: string;
 let bob: string;
 beforeAll(async () => {
@@ -17,15 +17,12 @@ beforeAll(async () => {
   ({
     api,
     calls,
+    elsewhere,
+    close,
     tokens: { alice, bob },
-  } = await startCalls(people, ['shop/production']));
-  other = await api.another();
-  elsewhere = gatewayCalls(other);
+  } = await startCallsOnTwo(people, ['shop/production']));
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 /** Called with each statement of all servers. */
 let onStatement = (_text: string) => {};

@@ -4,28 +4,29 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRelayCleaner } from '../../worker/relay-cleaner.js';
 import type { Answer, TestApi } from '../support/api.js';
-import { ownerAndApprover, startCalls } from './calls-api.js';
+import { ownerAndApprover, startCallsOnTwo } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
-import { type CreationOver, type GatewayCalls, gatewayCalls, type Run } from './gateway-calls.js';
+import type { CreationOver, GatewayCalls, Run } from './gateway-calls.js';
 import { large } from './large-result.js';
 
 let api: TestApi;
 let other: TestApi;
 let calls: GatewayCalls;
+let elsewhere: GatewayCalls;
+let close: () => Promise<void>;
 let owner: string;
 beforeAll(async () => {
   const toml = `${callsToml}\n[result_storage]\nmax_persist_bytes = 4000000\n[result_channel]\nslot_ttl_secs = 600\n`;
   ({
     api,
     calls,
+    other,
+    elsewhere,
+    close,
     tokens: { owner },
-  } = await startCalls(ownerAndApprover, ['shop/staging', 'ledger/staging'], { toml }));
-  other = await api.another();
+  } = await startCallsOnTwo(ownerAndApprover, ['shop/staging', 'ledger/staging'], { toml }));
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 const data = '{"rows":[{"n":1}]}';
 const write = { operation: 'execute_dml', detail: 'update parts set qty = 1 where id = 1' };
@@ -52,7 +53,7 @@ const runs: [name: string, over: CreationOver, result: object, after: number][] 
 describe('RS-I2: what a run ended is never unknown to content afterwards', () => {
   const contents = async ({ id, executionId }: Run) => [
     await calls.content(owner, id),
-    await gatewayCalls(other).content(owner, id, `?execution_id=${executionId}`),
+    await elsewhere.content(owner, id, `?execution_id=${executionId}`),
   ];
 
   it.each(runs)('RS-I2, %s', async (_name, over, result, after) => {
@@ -87,7 +88,7 @@ describe('RS-I5: readers of one run', () => {
   it('RS-I5: wait on any processes, and the commit that ends the run ends all of their waits', async () => {
     const id = await calls.created(owner, { environment: 'staging' });
     const { executionId } = await calls.claimed(id);
-    const servers = [calls, gatewayCalls(other)];
+    const servers = [calls, elsewhere];
     const readers = Array.from({ length: 30 }, (_, index) => patiently(() => servers[index % 2]!.stream(owner, id)));
     const submitted = await patiently(() => calls.submit(executionId, { success: true, result_data: data }));
     expect(submitted.status).toBe(200);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApi } from '../support/api.js';
-import { ownerAndApprover, startCalls } from './calls-api.js';
+import { ownerAndApprover, startCallsOnTwo } from './calls-api.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 import { untilWaiting } from './until-waiting.js';
@@ -9,21 +9,20 @@ let api: TestApi;
 let other: TestApi;
 let calls: GatewayCalls;
 let elsewhere: GatewayCalls;
+let close: () => Promise<void>;
 let owner: string;
 let approver: string;
 beforeAll(async () => {
   ({
     api,
     calls,
+    other,
+    elsewhere,
+    close,
     tokens: { owner, approver },
-  } = await startCalls(ownerAndApprover, ['shop/production', 'shop/staging']));
-  other = await api.another({ times: { cancelWaitMs: 20 } });
-  elsewhere = gatewayCalls(other);
+  } = await startCallsOnTwo(ownerAndApprover, ['shop/production', 'shop/staging'], {}, { times: { cancelWaitMs: 20 } }));
 });
-afterAll(async () => {
-  await other?.close();
-  await api?.close();
-});
+afterAll(() => close?.());
 
 const rows = '{"rows":[{"n":1}]}';
 
