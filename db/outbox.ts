@@ -61,11 +61,11 @@ export function yieldingInsert(parameter: string): string {
 }
 
 /** News without a view: the workflow reads the stored state again (OP-73). */
-export async function insertReadAgain(tx: Transaction, requestIds: readonly string[], starts: boolean): Promise<void> {
+export async function insertReadAgain(tx: Transaction, requestIds: readonly string[]): Promise<void> {
   await tx.query(
     `insert into outbox (request_id, version, signal, actor, starts, lingers, due_at)
-     select r.id, r.version, 'change', 'system', $2, false, clock_timestamp() from requests r where r.id = any($1::uuid[])`,
-    [requestIds, starts],
+     select r.id, r.version, 'change', 'system', false, false, clock_timestamp() from requests r where r.id = any($1::uuid[])`,
+    [requestIds],
   );
 }
 

@@ -12,7 +12,7 @@ export async function tellToRead(
   what: string,
 ): Promise<void> {
   if (ids.length === 0) return;
-  await insertReadAgain(tx, ids, false);
+  await insertReadAgain(tx, ids);
   tx.wake(topic.outbox);
   metrics.workflowRepairs.inc(ids.length);
   log.warn({ count: ids.length, first: ids[0] }, what);

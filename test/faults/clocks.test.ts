@@ -78,7 +78,7 @@ async function shorten(running: readonly Running[]): Promise<void> {
       if (clock === 'lease') await tx.query(`update executions set lease_expires_at = ${instant} where request_id = $1`, [id]);
     }
     const ids = running.filter(({ clock }) => clock === 'dispatch' || clock === 'lease').map(({ id }) => id);
-    await insertReadAgain(tx, ids, false);
+    await insertReadAgain(tx, ids);
   });
   await database.close();
 }

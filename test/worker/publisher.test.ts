@@ -57,7 +57,10 @@ describe('the publisher', () => {
     const id = await storeRequest(worker.database);
     await untilKnown(worker, id, 'pending');
     const { runId } = await describeRun(worker, id);
-    await worker.database.transaction((tx) => insertReadAgain(tx, [id], true));
+    await worker.database.transaction(async (tx) => {
+      await insertReadAgain(tx, [id]);
+      await tx.query('update outbox set starts = true where request_id = $1', [id]);
+    });
     await eventually(async () => (await signalsOf(id)).length === 1);
     expect((await describeRun(worker, id)).runId).toBe(runId);
   });
@@ -65,7 +68,7 @@ describe('the publisher', () => {
   it('publishes what was committed by a process that died before it could wake anybody', async () => {
     const id = await storeRequest(worker.database);
     await untilKnown(worker, id, 'pending');
-    await worker.database.transaction((tx) => insertReadAgain(tx, [id], false));
+    await worker.database.transaction((tx) => insertReadAgain(tx, [id]));
     await untilTold();
     expect(await signalsOf(id)).toEqual(['change']);
   });
