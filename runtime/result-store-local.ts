@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, opendir, readFile, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { sha256Hex } from '../crypto/hash.js';
-import { codeOf } from './private-files.js';
+import { codeOf, syncFolder } from './private-files.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
 
 const readBytes = 256 * 1024;
@@ -46,7 +46,7 @@ async function put(rootDir: string, path: string, bytes: Uint8Array): Promise<Pu
     await Promise.all([file.close(), unlink(temporary).catch(ignoreMissing)]);
   }
   // Otherwise a crash of the machine could lose the name although the bytes are on disk.
-  await Promise.all([syncDirectory(folder), madeFolder && syncDirectory(rootDir)]);
+  await Promise.all([syncFolder(folder), madeFolder && syncFolder(rootDir)]);
   return { ...written, existed };
 }
 
@@ -95,15 +95,6 @@ async function* objects(rootDir: string): AsyncGenerator<{ key: string; modified
       const found = await stat(join(rootDir, folder.name, file.name)).catch(ignoreMissing);
       if (found?.isFile()) yield { key: `${folder.name}/${file.name}`, modifiedAt: found.mtimeMs };
     }
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }
 
