@@ -1,6 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { beginAttempt, recordAnswer, recordFailure, type WaitingAnchor } from '../db/audit-anchors.js';
 import type { Database } from '../db/client.js';
+import { anySignal } from '../lib/signals.js';
 import type { AnchorActivities } from '../workflows/messages.js';
 import { failure } from './failure.js';
 
@@ -64,17 +65,12 @@ const notGenuine: AnchorOutcome = {
 /** Tells Temporal that the attempt goes on, so that it notices within seconds when this process is gone. A cancel there ends the attempt. */
 async function whileAlive({ anchor, signal }: AnchorOptions, note: string): Promise<AnchorOutcome> {
   const context = Context.current();
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
+  const stopping = anySignal([signal, context.cancellationSignal]);
   const beating = setInterval(() => context.heartbeat(), heartbeatMs);
-  for (const each of [signal, context.cancellationSignal]) {
-    if (each.aborted) stop();
-    each.addEventListener('abort', stop, { once: true });
-  }
   try {
     return await anchor(note, stopping.signal);
   } finally {
     clearInterval(beating);
-    for (const each of [signal, context.cancellationSignal]) each.removeEventListener('abort', stop);
+    stopping.release();
   }
 }
