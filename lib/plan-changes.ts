@@ -1,3 +1,5 @@
+import { recordsIn } from './record.js';
+
 type Members = Record<string, unknown>;
 
 /**
@@ -5,17 +7,9 @@ type Members = Record<string, unknown>;
  * does not say; all is null for a plan without a change, such as any of MySQL.
  */
 export function changesIn(plan: unknown): { rows: number | null } | null {
-  const found: (number | null)[] = [];
-  const open: unknown[] = [plan];
-  while (open.length > 0) {
-    const value = open.pop();
-    if (typeof value !== 'object' || value === null) continue;
-    const node = value as Members;
-    if (node['Node Type'] === 'ModifyTable') found.push(rowsBelow(node));
-    for (const member of Object.values(node)) open.push(member);
-  }
-  if (found.length === 0) return null;
-  return { rows: found.reduce((sum, rows) => (sum === null || rows === null ? null : sum + rows), 0) };
+  const changes = [...recordsIn(plan)].filter((node) => node['Node Type'] === 'ModifyTable').map(rowsBelow);
+  if (changes.length === 0) return null;
+  return { rows: changes.reduce((sum, rows) => (sum === null || rows === null ? null : sum + rows), 0) };
 }
 
 /** Beside the node whose rows are changed there may be those of WITH and of subqueries. 0 is no estimate. */
