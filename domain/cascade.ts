@@ -1,3 +1,4 @@
+import { indexReferences } from './references.js';
 import type { SchemaSnapshot, SnapshotTable } from './snapshot.js';
 
 export interface CascadeChild {
@@ -17,15 +18,13 @@ const maxDepth = 3;
 
 /** Indexes a snapshot once. The returned function lists the tables whose rows a DELETE on a target may also delete (SQ-94). */
 export function indexCascades(snapshot: SchemaSnapshot): (target: SnapshotTable) => Cascade {
-  const inbound = inbounds.get(snapshot) ?? indexInbound(snapshot);
-  inbounds.set(snapshot, inbound);
-  return (target) => walkCascade(inbound, target);
+  const referencesTo = indexReferences(snapshot);
+  const childrenOf = (table: SnapshotTable) =>
+    referencesTo(table).flatMap((reference) => (reference.key.on_delete === 'CASCADE' ? reference.table : []));
+  return (target) => walkCascade(target, childrenOf);
 }
 
-const inbounds = new WeakMap<SchemaSnapshot, Inbound>();
-
-function walkCascade(inbound: Inbound, target: SnapshotTable): Cascade {
-  const childrenOf = (table: SnapshotTable): readonly SnapshotTable[] => inbound.get(keyOf(table.schema_name, table.name)) ?? [];
+function walkCascade(target: SnapshotTable, childrenOf: (table: SnapshotTable) => readonly SnapshotTable[]): Cascade {
   const found = new Map<SnapshotTable, number>();
   let level: readonly SnapshotTable[] = [target];
   for (let depth = 1; depth <= maxDepth; depth += 1) {
@@ -41,25 +40,6 @@ function walkCascade(inbound: Inbound, target: SnapshotTable): Cascade {
     truncated: level.flatMap(childrenOf).some((table) => !isSeen(table)),
   };
 }
-
-/** Keyed by the referenced table: the tables with an ON DELETE CASCADE foreign key to it. */
-type Inbound = ReadonlyMap<string, readonly SnapshotTable[]>;
-
-function indexInbound(snapshot: SchemaSnapshot): Inbound {
-  const inbound = new Map<string, SnapshotTable[]>();
-  for (const table of snapshot.tables) {
-    for (const { constraint_type, on_delete, referenced_schema, referenced_table } of table.constraints) {
-      if (constraint_type !== 'foreign_key' || on_delete !== 'CASCADE' || referenced_table === null) continue;
-      const key = keyOf(referenced_schema ?? table.schema_name, referenced_table);
-      const tables = inbound.get(key);
-      if (tables === undefined) inbound.set(key, [table]);
-      else tables.push(table);
-    }
-  }
-  return inbound;
-}
-
-const keyOf = (schema: string, name: string): string => JSON.stringify([schema, name]);
 
 function compare(a: SnapshotTable, b: SnapshotTable): number {
   if (a.schema_name !== b.schema_name) return a.schema_name < b.schema_name ? -1 : 1;

@@ -1,3 +1,4 @@
+import { indexReferences } from './references.js';
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable, TableLookup, UserCode } from './snapshot.js';
 import type { StatementFacts, UsedName } from './statement.js';
 
@@ -57,7 +58,7 @@ function startsOf({ changed, deletedFrom, insertedInto }: Omit<StatementFacts, '
 
 /** The tables written directly or through foreign keys. A delete also follows update actions, because MERGE may do both. */
 function walkActions(starts: readonly Start[], snapshot: SchemaSnapshot): SnapshotTable[] {
-  const inbound = referencesIn(snapshot);
+  const referencesTo = indexReferences(snapshot);
   const seen = new Map<SnapshotTable, Set<Effect>>();
   const open = [...starts];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -66,7 +67,7 @@ function walkActions(starts: readonly Start[], snapshot: SchemaSnapshot): Snapsh
     if (effects.has(effect)) continue;
     seen.set(table, effects.add(effect));
     if (effect === 'inserted') continue;
-    for (const { table: child, key } of inbound.get(keyOf(table.schema_name, table.name)) ?? []) {
+    for (const { table: child, key } of referencesTo(table)) {
       if (effect === 'deleted' && key.on_delete === 'CASCADE') open.push({ table: child, effect: 'deleted' });
       else if (writes(key.on_update) || (effect === 'deleted' && writes(key.on_delete)))
         open.push({ table: child, effect: 'updated' });
@@ -77,25 +78,3 @@ function walkActions(starts: readonly Start[], snapshot: SchemaSnapshot): Snapsh
 
 const writes = (action: SnapshotConstraint['on_delete'] | undefined): boolean =>
   action === 'CASCADE' || action === 'SET_NULL' || action === 'SET_DEFAULT';
-
-type References = ReadonlyMap<string, readonly { table: SnapshotTable; key: SnapshotConstraint }[]>;
-
-/** Keyed by the referenced table: the foreign keys to it. */
-function referencesIn(snapshot: SchemaSnapshot): References {
-  const known = references.get(snapshot);
-  if (known !== undefined) return known;
-  const found = new Map<string, { table: SnapshotTable; key: SnapshotConstraint }[]>();
-  for (const table of snapshot.tables) {
-    for (const key of table.constraints) {
-      if (key.constraint_type !== 'foreign_key' || key.referenced_table === null) continue;
-      const name = keyOf(key.referenced_schema ?? table.schema_name, key.referenced_table);
-      found.set(name, [...(found.get(name) ?? []), { table, key }]);
-    }
-  }
-  references.set(snapshot, found);
-  return found;
-}
-
-const references = new WeakMap<SchemaSnapshot, References>();
-
-const keyOf = (schema: string, name: string): string => JSON.stringify([schema, name]);
