@@ -1,4 +1,4 @@
-import type { Caller } from '../domain/caller.js';
+import type { Caller, UserCaller } from '../domain/caller.js';
 import type { Queryable } from './client.js';
 import { isMany } from './known-many.js';
 import { type Parameters, parameters } from './parameters.js';
@@ -15,7 +15,6 @@ import {
   lasting,
   moving,
   type RequestFilters,
-  type User,
 } from './request-visibility.js';
 import { noneWait, type Waiting, waitingNow } from './request-waiting.js';
 import { type Counted, mostCounted, totalBy, totalCounted } from './totals.js';
@@ -48,7 +47,7 @@ export async function listRequests(
 }
 
 /** One look at what meets a condition serves the count and the page: half the time where thousands wait. Null if there are more than `mostCounted`. */
-async function listFew(db: Queryable, caller: User, branch: (p: Parameters) => Branch, page: Page): Promise<Listed | null> {
+async function listFew(db: Queryable, caller: UserCaller, branch: (p: Parameters) => Branch, page: Page): Promise<Listed | null> {
   const p = parameters();
   const keys = `${selectKeys(branch(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
   const [limit, offset] = [p.add(page.limit), p.add(page.offset)];
@@ -63,7 +62,7 @@ async function listFew(db: Queryable, caller: User, branch: (p: Parameters) => B
   return { total, isEstimate: false, rows: found.flatMap((row) => (row.id === null ? [] : [row])) };
 }
 
-async function listVisible(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
+async function listVisible(db: Queryable, caller: UserCaller, filters: RequestFilters, page: Page): Promise<Listed> {
   const seen =
     (wanted: RequestFilters): Branches =>
     (p) =>

@@ -1,3 +1,4 @@
+import type { UserCaller } from '../domain/caller.js';
 import type { Status } from '../domain/request/types.js';
 import type { RiskLevel } from '../domain/workflow-policy.js';
 import type { Queryable } from './client.js';
@@ -5,7 +6,7 @@ import { type Parameters, parameters } from './parameters.js';
 import type { Mark } from './request-blocks.js';
 import { anyOf, type Branches, isDecidedBy, narrowed, newestFirst, selectKeys, unionOf } from './request-branch.js';
 import { compared } from './request-places.js';
-import { approvable, type User } from './request-visibility.js';
+import { approvable } from './request-visibility.js';
 import { isNewer, noneWait, type Waiting } from './request-waiting.js';
 
 export interface ListedRequest {
@@ -40,7 +41,7 @@ const isHeld = `sum(octet_length(r.detail)) over (order by r.created_at desc, r.
 const inJson = 'to_json(r.detail)::text';
 
 export const columns = (
-  caller: User,
+  caller: UserCaller,
   p: Parameters,
 ) => `r.id, r.requester, r.database, r.environment, r.operation, case when ${isHeld} then r.detail end as detail,
   case when ${isHeld} then null else octet_length(${inJson}) end as detail_bytes, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
@@ -54,7 +55,7 @@ export interface Page {
 
 /** Whose page of which requests. */
 export interface Wanted {
-  caller: User;
+  caller: UserCaller;
   branches: Branches;
   /** The same set in conditions by which PostgreSQL expects its size better; the branches if absent. */
   estimated?: Branches;

@@ -1,4 +1,4 @@
-import type { Caller, EffectiveRole } from '../domain/caller.js';
+import type { EffectiveRole, UserCaller } from '../domain/caller.js';
 import { callerTies, selectorTies } from '../domain/four-eyes.js';
 import { isUnrestricted } from '../domain/permissions.js';
 import { selectorsOf } from '../domain/selectors.js';
@@ -13,14 +13,12 @@ export interface RequestFilters {
   operation?: string | undefined;
 }
 
-export type User = Caller & { kind: 'user' };
-
 /**
  * RQ-2 as SQL over `requests r`, first part: what the caller always sees, in disjoint conditions: own, in reach of a role with `:any`, or
  * shared. Each has an index, and none depends on what changes in a request. `maySee` in `domain/request/relation.ts` is the same rule, with
  * `moving`, for one request.
  */
-export function lasting(caller: User, p: Parameters): string[] {
+export function lasting(caller: UserCaller, p: Parameters): string[] {
   const roles = rolesWith(caller, 'own');
   const wide = rolesWith(caller, 'any');
   if (roles.length === 0) return ['false'];
@@ -36,7 +34,7 @@ export function lasting(caller: User, p: Parameters): string[] {
  * The second part, in disjoint conditions too: what its moves open to the caller, and each sets its `updated_at`. What waits for the caller, which
  * only `pending` requests do, and what the caller has decided on. Empty if the first part is all that the caller can see.
  */
-export function moving(caller: User, status: string | undefined, p: Parameters): Branch[] {
+export function moving(caller: UserCaller, status: string | undefined, p: Parameters): Branch[] {
   const roles = rolesWith(caller, 'own');
   if (roles.length === 0 || rolesWith(caller, 'any').some(isUnrestricted)) return [];
   const seen = lasting(caller, p).map((condition) => `(${condition})`);
@@ -47,7 +45,7 @@ export function moving(caller: User, status: string | undefined, p: Parameters):
 }
 
 /** What the caller has decided on and still sees (RQ-8). */
-export function decidedByMe(caller: User, p: Parameters): Branch {
+export function decidedByMe(caller: UserCaller, p: Parameters): Branch {
   const roles = rolesWith(caller, 'own');
   return { decidedBy: p.add(caller.id), where: roles.length === 0 ? 'false' : covering(roles, p) };
 }
@@ -57,13 +55,14 @@ export function decidedByMe(caller: User, p: Parameters): Branch {
  * requester is neither the caller nor a user who created the caller, and did not grant that selector (HD-70). The caller has not approved
  * this step, nor an earlier one unless allowed.
  */
-export const approvable = (caller: User, p: Parameters): string => `r.status = 'pending' and ${approvableOfPending(caller, p)}`;
+export const approvable = (caller: UserCaller, p: Parameters): string =>
+  `r.status = 'pending' and ${approvableOfPending(caller, p)}`;
 
 /**
  * The same without the status, which the selectors imply: only pending requests have open ones. PostgreSQL takes the two for independent, so that it
  * expects too few of both.
  */
-export function approvableOfPending(caller: User, p: Parameters): string {
+export function approvableOfPending(caller: UserCaller, p: Parameters): string {
   const me = p.add(caller.id);
   const allowed = `coalesce((r.workflow->>'allowSelfApprove')::boolean, false)`;
   // By an instant that stands still during the statement: with one that does not, PostgreSQL expects a third of what waits.
@@ -83,7 +82,7 @@ function untied(names: readonly string[], p: Parameters): string {
 }
 
 /** Whether somebody other than the requester granted an open selector. Selectors with the same ties share a condition. */
-function grantedByOthers(caller: User, p: Parameters): string {
+function grantedByOthers(caller: UserCaller, p: Parameters): string {
   const byTies = new Map<string, Set<string>>();
   for (const selector of selectorsOf(caller, anyPair)) {
     const ties = selectorTies(caller, selector).toSorted().join(' ');
@@ -113,7 +112,7 @@ export function filtered(filters: RequestFilters, p: Parameters): string {
   return conditions.length === 0 ? 'true' : conditions.join(' and ');
 }
 
-function rolesWith(caller: User, ownership: 'own' | 'any'): EffectiveRole[] {
+function rolesWith(caller: UserCaller, ownership: 'own' | 'any'): EffectiveRole[] {
   return caller.roles.filter((role) =>
     role.permissions.some(
       ({ perm, ownership: held }) => (perm === '*' || perm === 'request.view') && (ownership === 'own' || held === 'any'),
@@ -133,7 +132,7 @@ function insideRole({ databases, environments }: EffectiveRole, p: Parameters): 
 }
 
 /** RQ-9 as SQL: users and groups match anywhere, a role only where it covers the pair. */
-function matches(column: string, caller: User, p: Parameters, asked: (selector: string) => boolean = () => true): string {
+function matches(column: string, caller: UserCaller, p: Parameters, asked: (selector: string) => boolean = () => true): string {
   const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)].filter(asked);
   const limited: string[] = [];
   for (const role of caller.roles.filter(({ name }) => asked(`role:${name}`))) {

@@ -1,9 +1,7 @@
-import type { Caller, Pair } from './caller.js';
+import type { Pair, UserCaller } from './caller.js';
 import { countsFor, tieToRequester } from './four-eyes.js';
 import type { ApprovalStage, WorkflowPolicy } from './policies.js';
 import { matchesSelector } from './selectors.js';
-
-export type User = Extract<Caller, { kind: 'user' }>;
 
 type Steps = Pick<WorkflowPolicy, 'steps' | 'allowSelfApprove' | 'allowSameApproverAcrossSteps'>;
 
@@ -15,9 +13,9 @@ export function shortStep(
   { steps, allowSelfApprove, allowSameApproverAcrossSteps }: Steps,
   pair: Pair,
   requester: string | null,
-  people: readonly User[],
+  people: readonly UserCaller[],
 ): number | 'together' | null {
-  const mayApprove = (user: User, selector: string) =>
+  const mayApprove = (user: UserCaller, selector: string) =>
     matchesSelector(user, selector, pair) &&
     (allowSelfApprove ||
       requester === null ||

@@ -31,6 +31,8 @@ export type Caller =
     }
   | { kind: 'agent'; id: string; tokenId: string; agentScopes: AgentScopes };
 
+export type UserCaller = Extract<Caller, { kind: 'user' }>;
+
 /**
  * The users behind something (HD-70): everyone who made it, and everyone who created the account or issued the token it was made with. Empty: the
  * gateway itself, or unknown. A lone `*`: more people than are kept, so it may be anybody.

@@ -1,4 +1,4 @@
-import type { Caller, CallerOrigins, Origins } from './caller.js';
+import type { Caller, CallerOrigins, Origins, UserCaller } from './caller.js';
 
 /** Who granted something; stored beside what was granted. */
 export interface Grant {
@@ -10,8 +10,6 @@ export interface Grant {
 
 /** For callers with no known creator and no known grants. */
 export const noOrigins: CallerOrigins = { account: [], credential: [], groups: new Map(), roles: new Map() };
-
-type User = Extract<Caller, { kind: 'user' }>;
 
 const anybody = '*';
 const maxOrigins = 64;
@@ -37,10 +35,11 @@ const bounded = (origins: Origins): Origins => (origins.length > maxOrigins || o
 const goesBackTo = (origins: Origins, id: string) => origins.includes(id) || origins.includes(anybody);
 
 /** Requesters whose requests the caller never approves, whatever the selector: those behind the caller's account or credential. */
-export const callerTies = ({ origins }: User): Origins => bounded([...new Set([...origins.account, ...origins.credential])]);
+export const callerTies = ({ origins }: UserCaller): Origins =>
+  bounded([...new Set([...origins.account, ...origins.credential])]);
 
 /** Requesters for whom a selector that matches the caller does not count: those behind every way in which it matches. */
-export function selectorTies({ origins }: User, selector: string): Origins {
+export function selectorTies({ origins }: UserCaller, selector: string): Origins {
   const [kind, name] = [selector.slice(0, selector.indexOf(':')), selector.slice(selector.indexOf(':') + 1)];
   const ways = { group: [origins.groups.get(name) ?? []], role: origins.roles.get(name) ?? [] }[kind] ?? [];
   return ways.length === 0 ? [] : ways.reduce(common);
@@ -52,7 +51,7 @@ function common(a: Origins, b: Origins): Origins {
 }
 
 /** Why the caller may not approve requests of this requester; null when nothing ties them. */
-export function tieToRequester({ origins, tokenId }: User, requester: string): string | null {
+export function tieToRequester({ origins, tokenId }: UserCaller, requester: string): string | null {
   if (goesBackTo(origins.account, requester)) return 'the requester created your account, directly or through others';
   if (!goesBackTo(origins.credential, requester)) return null;
   return tokenId === null
@@ -61,5 +60,5 @@ export function tieToRequester({ origins, tokenId }: User, requester: string): s
 }
 
 /** Whether anybody but the requester granted a selector that matches the caller. */
-export const countsFor = (caller: User, selector: string, requester: string): boolean =>
+export const countsFor = (caller: UserCaller, selector: string, requester: string): boolean =>
   !goesBackTo(selectorTies(caller, selector), requester);

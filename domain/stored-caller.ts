@@ -1,10 +1,8 @@
-import type { Caller, EffectiveRole, Origins } from './caller.js';
+import type { EffectiveRole, Origins, UserCaller } from './caller.js';
 import type { Grant } from './four-eyes.js';
 import { applyCeiling, findRole, type JwtParts, resolveRoles } from './permissions.js';
 
 type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
-
-type User = Extract<Caller, { kind: 'user' }>;
 
 export interface StoredUser {
   subjectId: string;
@@ -37,7 +35,7 @@ export function storedCaller(
   stored: StoredUserToken,
   config: AuthConfig,
   jwt: JwtParts | null = null,
-): User | 'no_roles' | 'scope_ceiling' {
+): UserCaller | 'no_roles' | 'scope_ceiling' {
   const ceiling = stored.scopeCeiling === null ? null : { roles: stored.scopeCeiling };
   return callerOf(jwt === null ? stored : withGroups(stored, jwt), config, {
     effective: (resolved) => applyCeiling('user', resolved, ceiling),
@@ -48,7 +46,7 @@ export function storedCaller(
 }
 
 /** The caller that a Slack account acts as: all roles and groups of its user, for it has no ceiling (SL-13). */
-export function slackCaller(stored: StoredSlackUser, config: AuthConfig): User | 'no_roles' {
+export function slackCaller(stored: StoredSlackUser, config: AuthConfig): UserCaller | 'no_roles' {
   const caller = callerOf(stored, config, {
     effective: (resolved) => [...resolved],
     tokenId: null,
@@ -61,7 +59,7 @@ export function slackCaller(stored: StoredSlackUser, config: AuthConfig): User |
  * The caller of a call with a JWT: what is stored of the user, and what the identity provider says for this call. There is no ceiling (IM-20). What the
  * provider gives, nobody here granted.
  */
-export function jwtCaller(stored: StoredUser, config: AuthConfig, jwt: JwtParts): User | 'no_roles' {
+export function jwtCaller(stored: StoredUser, config: AuthConfig, jwt: JwtParts): UserCaller | 'no_roles' {
   const caller = callerOf(withGroups(stored, jwt), config, {
     effective: (resolved) => [...resolved],
     tokenId: null,
@@ -85,7 +83,7 @@ function callerOf(
     credential: Origins | null;
     jwt?: JwtParts;
   },
-): User | 'no_roles' | 'scope_ceiling' {
+): UserCaller | 'no_roles' | 'scope_ceiling' {
   const memberOf = stored.memberships.map(({ group }) => group);
   const resolved = resolveRoles({ direct: stored.roles, groups: memberOf, config, ...(how.jwt && { jwt: how.jwt }) });
   if (resolved.length === 0) return 'no_roles';

@@ -1,12 +1,12 @@
 import { findSlackUser } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
-import type { Caller } from '../../domain/caller.js';
+import type { UserCaller } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { slackCaller } from '../../domain/stored-caller.js';
 import type { SlackCall } from './call.js';
 
 export interface ActingUser {
-  caller: Extract<Caller, { kind: 'user' }>;
+  caller: UserCaller;
   actor: Actor;
 }
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Origins } from '../../domain/caller.js';
+import type { Origins, UserCaller } from '../../domain/caller.js';
 import { countsFor, grantBy, selectorTies, systemGrant, tieToRequester } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
-import { actorOf, type UserCaller, user } from '../support/callers.js';
+import { actorOf, user } from '../support/callers.js';
 import { now, steps, storedRequest, workflowSnapshot } from '../support/stored-request.js';
 
 const origins = (over: Partial<UserCaller['origins']>): UserCaller['origins'] => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
-import type { Caller, EffectiveRole } from '../../domain/caller.js';
+import type { Caller, EffectiveRole, UserCaller } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
 import { isGroupName, isName, isRoleName, isUserId, matchesSelector, normaliseShareWith } from '../../domain/selectors.js';
 
@@ -11,7 +11,7 @@ const appDba: EffectiveRole = {
   databases: ['app'],
   environments: ['*'],
 };
-const mira: Extract<Caller, { kind: 'user' }> = {
+const mira: UserCaller = {
   kind: 'user',
   id: 'mira',
   roles: [...BUILTIN_ROLES.filter(({ name }) => name === 'requester'), appDba],

@@ -1,6 +1,6 @@
 import type { Actor } from '../../domain/audit/draft.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
-import type { Caller, EffectiveRole, Ownership } from '../../domain/caller.js';
+import type { Caller, EffectiveRole, Ownership, UserCaller } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
 import type { Permission } from '../../domain/permission-table.js';
 
@@ -20,8 +20,6 @@ export function role(
 }
 
 export const builtinRole = (name: string): EffectiveRole => BUILTIN_ROLES.find((known) => known.name === name)!;
-
-export type UserCaller = Extract<Caller, { kind: 'user' }>;
 
 /** A user with the built-in role `requester` unless other roles are given. */
 export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'groups' | 'origins'>> = {}): UserCaller => ({

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
+import type { UserCaller } from '../../../domain/caller.js';
 import type { Operation } from '../../../domain/policies.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { Outcome } from '../../../domain/request/types.js';
 import { clockOf } from '../../../domain/request/view.js';
 import type { PolicySnapshot } from '../../../domain/workflow-policy.js';
-import { builtinRole, type UserCaller, user } from '../../support/callers.js';
+import { builtinRole, user } from '../../support/callers.js';
 import { storedExecution, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
 import { approve, cancel, claim, facts, ownerGone, reject, result, resume, strangeMarker, tampered } from './moves.js';
 import type { World } from './world.js';

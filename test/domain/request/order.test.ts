@@ -1,8 +1,9 @@
 import { describe, it } from 'vitest';
+import type { UserCaller } from '../../../domain/caller.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { StoredRequest } from '../../../domain/request/types.js';
-import { builtinRole, type UserCaller, user } from '../../support/callers.js';
+import { builtinRole, user } from '../../support/callers.js';
 import { approval, now, requestIn, storedRequest, unresolvedAttempt, workflowSnapshot } from '../../support/stored-request.js';
 import { approve, claim, type facts, result, resume, tampered } from './moves.js';
 import { type Check, expectOrder } from './order.js';
