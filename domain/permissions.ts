@@ -96,14 +96,13 @@ export function findRole(name: string, custom: readonly EffectiveRole[]): Effect
   return BUILTIN_ROLES.find((known) => known.name === name) ?? custom.find((known) => known.name === name);
 }
 
-/** IM-20: effective roles of a credential; empty means 403 `auth.insufficient_scope`. An agent has exactly `agent-default`; a JWT has no ceiling. */
+/** IM-20: effective roles of a token; empty means 403 `auth.insufficient_scope`. An agent has exactly `agent-default`. */
 export function applyCeiling(
-  subject: 'user' | 'agent' | 'jwt',
+  subject: 'user' | 'agent',
   resolved: readonly EffectiveRole[],
   ceiling: { roles: readonly string[] } | null,
 ): EffectiveRole[] {
   if (subject === 'agent') return BUILTIN_ROLES.filter((known) => known.name === 'agent-default');
-  if (subject === 'jwt') return [...resolved];
   return resolved.filter((known) => ceiling?.roles.includes(known.name));
 }
 

@@ -46,26 +46,22 @@ export function storedCaller(
 }
 
 /** The caller that a Slack account acts as: all roles and groups of its user, for it has no ceiling (SL-13). */
-export function slackCaller(stored: StoredSlackUser, config: AuthConfig): UserCaller | 'no_roles' {
-  const caller = callerOf(stored, config, {
-    effective: (resolved) => [...resolved],
-    tokenId: null,
-    credential: stored.linkOrigins,
-  });
-  return caller === 'scope_ceiling' ? 'no_roles' : caller;
-}
+export const slackCaller = (stored: StoredSlackUser, config: AuthConfig): UserCaller | 'no_roles' =>
+  withoutCeiling(stored, config, { credential: stored.linkOrigins });
 
 /**
  * The caller of a call with a JWT: what is stored of the user, and what the identity provider says for this call. There is no ceiling (IM-20). What the
  * provider gives, nobody here granted.
  */
-export function jwtCaller(stored: StoredUser, config: AuthConfig, jwt: JwtParts): UserCaller | 'no_roles' {
-  const caller = callerOf(withGroups(stored, jwt), config, {
-    effective: (resolved) => [...resolved],
-    tokenId: null,
-    credential: [],
-    jwt,
-  });
+export const jwtCaller = (stored: StoredUser, config: AuthConfig, jwt: JwtParts): UserCaller | 'no_roles' =>
+  withoutCeiling(withGroups(stored, jwt), config, { credential: [], jwt });
+
+function withoutCeiling(
+  stored: StoredUser,
+  config: AuthConfig,
+  how: Pick<Parameters<typeof callerOf>[2], 'credential' | 'jwt'>,
+): UserCaller | 'no_roles' {
+  const caller = callerOf(stored, config, { ...how, effective: (resolved) => [...resolved], tokenId: null });
   return caller === 'scope_ceiling' ? 'no_roles' : caller;
 }
 

@@ -155,8 +155,8 @@ describe('role resolution (IM-51)', () => {
 describe('a ceiling (IM-20)', () => {
   const resolved = ['requester', 'dba'].flatMap((name) => findRole(name, []) ?? []);
 
-  it('gives a user the overlap, an agent agent-default, a JWT everything', () => {
-    const names = (subject: 'user' | 'agent' | 'jwt', roles: string[] | null) =>
+  it('gives a user the overlap, and an agent agent-default', () => {
+    const names = (subject: 'user' | 'agent', roles: string[] | null) =>
       applyCeiling(subject, resolved, roles && { roles }).map(({ name }) => name);
     expect(names('user', null)).toEqual([]);
     expect(names('user', [])).toEqual([]);
@@ -164,7 +164,6 @@ describe('a ceiling (IM-20)', () => {
     expect(names('user', ['admin', 'dba'])).toEqual(['dba']);
     expect(names('agent', null)).toEqual(['agent-default']);
     expect(names('agent', ['admin'])).toEqual(['agent-default']);
-    expect(names('jwt', null)).toEqual(['requester', 'dba']);
   });
 
   it('never adds a role: effective ⊆ resolved ∩ ceiling (IM-I1)', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findRole } from '../../domain/permissions.js';
 import { matchesSelector } from '../../domain/selectors.js';
-import { type StoredUserToken, storedCaller } from '../../domain/stored-caller.js';
+import { jwtCaller, type StoredUserToken, storedCaller } from '../../domain/stored-caller.js';
 
 const config = {
   defaultRole: 'requester',
@@ -41,6 +41,11 @@ describe('the caller behind a stored token', () => {
   it('is nobody without a role, or with none that passes the ceiling (IM-13, IM-20)', () => {
     expect(storedCaller(stored({ roles: ['gone'] }), { ...config, defaultRole: null })).toBe('no_roles');
     expect(storedCaller(stored({ roles: ['requester'], scopeCeiling: ['dba'] }), config)).toBe('scope_ceiling');
+  });
+
+  it('has no ceiling with a JWT (IM-20)', () => {
+    const caller = jwtCaller(stored({ roles: ['requester', 'dba'] }), config, { groups: [], mappedRoles: [], defaultRole: null });
+    expect(caller).toMatchObject({ tokenId: null, roles: [{ name: 'requester' }, { name: 'dba' }] });
   });
 
   it.each<[string[], string[], string[]]>([
