@@ -118,7 +118,7 @@ function grants(held: EffectiveRole, wanted: Permission | '*', ownership: Owners
 function coversScope(held: EffectiveRole, permission: Permission, scope: Scope): boolean {
   const kind: PermissionClass = PERMISSIONS[permission].class;
   if (kind === 'self') return true;
-  if (kind === 'global' || scope === 'everywhere') return held.databases.includes('*') && held.environments.includes('*');
+  if (kind === 'global' || scope === 'everywhere') return isUnrestricted(held);
   return scope === 'somewhere' || coversPair(held, scope);
 }
 
