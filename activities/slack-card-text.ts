@@ -28,6 +28,7 @@ export interface CardTextOptions {
   groupsWith: (role: string) => string[];
   /** `server.public_url` of this process, which the links of cards lead to. */
   publicUrl: () => string | null;
+  /** Called with the reason of a failure of ours. Temporal does not learn it. */
   onFailure?: (error: unknown) => void;
 }
 

@@ -21,15 +21,12 @@ type Method = 'chat.postMessage' | 'chat.update' | 'conversations.join';
 export type SlackReply = { ok: true; body: Readonly<Record<string, unknown>> } | ({ ok: false } & SlackFailure);
 
 export interface PostCardOptions extends CardTextOptions {
-  database: Database;
   /** Whether this process has Slack on (SL-1). */
   isOn: () => boolean;
   /** Makes one call within 10 s. Never rejects. */
   call: (method: Method, args: Readonly<Record<string, unknown>>) => Promise<SlackReply>;
   /** Called with what became of each message. */
   onEnd?: (outcome: 'sent' | 'retried' | 'dead', card: CardWork, error: string | null) => void;
-  /** Called with the reason of a failure of ours. Temporal does not learn it. */
-  onFailure?: (error: unknown) => void;
 }
 
 /** No call begins after so long. The last one and what belongs to it take at most 28 s: with it less than the 35 s that the workflow gives. */
