@@ -31,8 +31,10 @@ export function createAuditPurge(options: {
       const outcome = await inBatches((most) =>
         database.transaction((tx) => purgeAuditEvents(tx, keys, auditTtlDays() * daySecs, most)),
       );
-      if (outcome.kind === 'busy') await sleep(busyMs);
-      if (outcome.kind === 'busy') return true;
+      if (outcome.kind === 'busy') {
+        await sleep(busyMs);
+        return true;
+      }
       if (outcome.kind === 'stopped') {
         log.error({ reason: outcome.reason }, 'audit purge stopped: the stored chain cannot be verified');
         return false;
