@@ -1,6 +1,7 @@
 import { type AuditEvent, exactFilters } from '../domain/audit/event.js';
 import type { EffectiveRole } from '../domain/caller.js';
 import { isUnrestricted } from '../domain/permissions.js';
+import { isUuid } from '../lib/uuid.js';
 import type { Parameters } from './parameters.js';
 
 export interface AuditFilters extends Partial<Record<keyof typeof exactFilters, string | undefined>> {
@@ -27,13 +28,10 @@ export const exactValues = (filters: AuditFilters): [column: keyof AuditEvent, v
     return value === undefined ? [] : [[column, value]];
   });
 
-/** As PostgreSQL writes a UUID. */
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 function filterConditions(filters: AuditFilters, add: Parameters['add']): string[] {
   const conditions = exactValues(filters).map(([column, value]) => {
     if (column !== 'request_id') return `${column} = ${add(value)}`;
-    return uuid.test(value) ? `request_id = ${add(value)}::uuid` : 'false';
+    return isUuid(value) ? `request_id = ${add(value)}::uuid` : 'false';
   });
   // Stored instants are texts of one form, so they compare as texts.
   if (filters.since !== undefined) conditions.push(`created_at >= ${add(filters.since)}`);
