@@ -1,5 +1,5 @@
 import { sha256Hex } from '../crypto/hash.js';
-import type { EffectiveRole } from '../domain/caller.js';
+import type { EffectiveRole, Pair } from '../domain/caller.js';
 import { canonicalJson } from '../domain/canonical-json.js';
 import { parsePermission } from '../domain/permissions.js';
 import type { ReviewAction, ReviewPolicy, ReviewRule, SharedConfig, WorkflowPolicy } from '../domain/policies.js';
@@ -44,7 +44,7 @@ const SECTION_NAMES: Readonly<Record<string, (shared: SharedConfig) => unknown>>
 /** The `S` part of a file without errors; ids by PO-11. */
 export function buildShared({ sections, lists }: Pick<CompleteDraft, 'sections' | 'lists'>): SharedConfig {
   const values = <T>(entries: { value: T }[]) => entries.map(({ value }) => value);
-  const withId = <T extends { database: string; environment: string }>(prefix: string, value: T) => ({
+  const withId = <T extends Pair>(prefix: string, value: T) => ({
     id: `${prefix}:${value.database}:${value.environment}`,
     ...camelKeys(value),
   });

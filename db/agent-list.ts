@@ -1,3 +1,4 @@
+import type { Pair } from '../domain/caller.js';
 import type { Scope } from './agents.js';
 import type { Queryable } from './client.js';
 
@@ -58,7 +59,7 @@ export async function listAgents(db: Queryable): Promise<{ id: string; unscoped:
 /** Agents for the queue hint (AG-78), only those that could claim on the pair. */
 export async function listCandidateAgents(
   db: Queryable,
-  pair: { database: string; environment: string; operation: string },
+  pair: Pair & { operation: string },
 ): Promise<{ offline: boolean; draining: boolean; saturated: boolean; features: string[] }[]> {
   return db.query(
     `select last_seen_at < clock_timestamp() - interval '60 seconds' as offline, draining, in_flight >= max_concurrent as saturated, features

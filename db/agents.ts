@@ -3,9 +3,7 @@ import type { MarkerForm } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
 import { signingKeyIdFor } from './signing-keys.js';
 
-export interface Scope {
-  database: string;
-  environment: string;
+export interface Scope extends Pair {
   marker: boolean;
 }
 

@@ -1,4 +1,4 @@
-import type { AgentScopes } from '../domain/caller.js';
+import type { AgentScopes, Pair } from '../domain/caller.js';
 import type { Explainable } from '../domain/request/new-request.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
@@ -155,17 +155,14 @@ export async function endDryRun(
 }
 
 /** Undefined if the job does not exist. */
-export async function findDryRunPair(db: Queryable, id: string): Promise<{ database: string; environment: string } | undefined> {
-  const [row] = await db.query<{ database: string; environment: string }>(
-    'select database, environment from dry_run_jobs where id = $1',
-    [id],
-  );
+export async function findDryRunPair(db: Queryable, id: string): Promise<Pair | undefined> {
+  const [row] = await db.query<Pair>('select database, environment from dry_run_jobs where id = $1', [id]);
   return row;
 }
 
 /** Releases stale claims to other agents, and ends jobs after their third (AG-68). Returns how many there were. */
 export async function returnStaleDryRuns(tx: Transaction, staleSecs = staleClaimSecs): Promise<number> {
-  const rows = await tx.query<{ database: string; environment: string; state: string }>(
+  const rows = await tx.query<Pair & { state: string }>(
     `update dry_run_jobs set agent_id = null, claim_token = null, claimed_at = null,
        state = case when claims >= $2 then 'failed' else 'pending' end, error = case when claims >= $2 then 'no agent answered in time' end
      where state = 'claimed' and claimed_at <= clock_timestamp() - $1::int * interval '1 second' returning database, environment, state`,

@@ -1,4 +1,4 @@
-import type { AgentScopes } from '../domain/caller.js';
+import type { AgentScopes, Pair } from '../domain/caller.js';
 import type { Scope } from './agents.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
@@ -33,7 +33,7 @@ export interface PreflightClaim {
 }
 
 /** Whether an agent that serves the pair is healthy (AG-14): seen within 60 s, not draining, and with a free slot. */
-export async function hasHealthyAgent(db: Queryable, pair: { database: string; environment: string }): Promise<boolean> {
+export async function hasHealthyAgent(db: Queryable, pair: Pair): Promise<boolean> {
   const rows = await db.query(
     `select 1 from agents
      where scopes @> jsonb_build_array(jsonb_build_object('database', $1::text, 'environment', $2::text))
@@ -100,11 +100,8 @@ export interface PreflightAnswerer {
 }
 
 /** The pair of the job that this claim holds; undefined if it holds none. */
-export async function findPreflightPair(
-  db: Queryable,
-  job: PreflightAnswerer,
-): Promise<{ database: string; environment: string } | undefined> {
-  const [row] = await db.query<{ database: string; environment: string }>(
+export async function findPreflightPair(db: Queryable, job: PreflightAnswerer): Promise<Pair | undefined> {
+  const [row] = await db.query<Pair>(
     'select database, environment from preflight_jobs where id = $1 and agent_id = $2 and claim_token::text = $3',
     [job.id, job.agent.id, job.claimToken],
   );

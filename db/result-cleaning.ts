@@ -1,9 +1,8 @@
+import type { Pair } from '../domain/caller.js';
 import type { Queryable, Transaction } from './client.js';
 
 /** How long the policy in force keeps results of a pair (RS-60). */
-export interface PairRetention {
-  database: string;
-  environment: string;
+export interface PairRetention extends Pair {
   retentionDays: number;
 }
 

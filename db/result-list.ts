@@ -1,9 +1,5 @@
+import type { Pair } from '../domain/caller.js';
 import type { Queryable } from './client.js';
-
-interface Pair {
-  database: string;
-  environment: string;
-}
 
 const maxPairs = 10_000;
 

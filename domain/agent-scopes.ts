@@ -1,4 +1,4 @@
-import type { AgentScopes } from './caller.js';
+import type { AgentScopes, Pair } from './caller.js';
 import { isName } from './selectors.js';
 
 /** Every poll checks all scopes, so a longer list makes each poll slower. */
@@ -11,14 +11,11 @@ export function isAgentScope(text: string): boolean {
 }
 
 /** HD-11: whether a token with these scopes may serve the pair. Names are compared exactly; only the scope's own `*` stands for any. */
-export function servesPair(scopes: AgentScopes, { database, environment }: { database: string; environment: string }): boolean {
+export function servesPair(scopes: AgentScopes, { database, environment }: Pair): boolean {
   return scopes === null || patternsOf(database, environment).some((pattern) => scopes.includes(pattern));
 }
 
-export function splitByScopes<P extends { database: string; environment: string }>(
-  scopes: AgentScopes,
-  pairs: readonly P[],
-): { served: P[]; refused: P[] } {
+export function splitByScopes<P extends Pair>(scopes: AgentScopes, pairs: readonly P[]): { served: P[]; refused: P[] } {
   const served: P[] = [];
   const refused: P[] = [];
   for (const pair of pairs) (servesPair(scopes, pair) ? served : refused).push(pair);

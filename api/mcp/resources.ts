@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Pair } from '../../domain/caller.js';
 import { GatewayError } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { isUuid } from '../../lib/uuid.js';
@@ -119,7 +120,7 @@ async function migrationStatus(context: McpContext): Promise<unknown> {
 const neverAsked = { applied_versions: null, as_of: null, request_id: null };
 
 /** Of the newest `migrate_status` that ran and whose result the caller may read; other migrations tell what they did, not what is applied. */
-async function newestStatus(context: McpContext, pair: { database: string; environment: string }) {
+async function newestStatus(context: McpContext, pair: Pair) {
   const query = { ...pair, status: 'executed', operation: 'migrate_status', limit: '5' };
   const { requests } = await ask(context, readRequestHeads, { query }, heads);
   for (const { id, updated_at: asOf } of requests) {
