@@ -64,6 +64,9 @@ export function violates(error: unknown, constraint: string): boolean {
 export const unreachable = (cause: unknown): GatewayError =>
   new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause });
 
+/** That 503 for an error of an unreachable database; any other error as it is. */
+export const unavailableIf = (error: unknown): unknown => (isUnreachable(error) ? unreachable(error) : error);
+
 export const isUnavailable = (error: unknown): boolean => error instanceof GatewayError && error.code === 'service.unavailable';
 
 /** A serialisation failure or a deadlock: the same transaction may succeed when it runs again. */

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import type { Database, SingleWrite, Vouched } from './client.js';
-import { isRetryable, isUnavailable, isUnreachable, unreachable } from './errors.js';
+import { isRetryable, isUnavailable, isUnreachable, unavailableIf } from './errors.js';
 import { giveBack, openPool, type PoolOptions } from './pool.js';
 import { run } from './prepared.js';
 import { type Limited, noneOutgoing, present, transaction, type WriteOptions } from './transaction.js';
@@ -70,8 +70,6 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
     throw unavailableIf(error);
   }
 }
-
-const unavailableIf = (error: unknown): unknown => (isUnreachable(error) ? unreachable(error) : error);
 
 async function writeOnce(
   limited: Limited,

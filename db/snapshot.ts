@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { databaseWithin } from './call-limit.js';
-import { isUnreachable, unreachable } from './errors.js';
+import { unavailableIf } from './errors.js';
 import { giveBack } from './pool.js';
 
 /** How long a connection may be waited for (OP-70). */
@@ -35,6 +35,6 @@ export async function inSnapshot<T>(pool: pg.Pool, statementMs: number, work: (s
   } catch (error) {
     // Whatever failed, this connection goes to nobody else: statements may still be on their way.
     if (client) giveBack(client, true);
-    throw isUnreachable(error) ? unreachable(error) : error;
+    throw unavailableIf(error);
   }
 }
