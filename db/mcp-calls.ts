@@ -92,16 +92,16 @@ export async function isInFlight(db: Queryable, id: string): Promise<boolean> {
   return (await db.query('select 1 from mcp_calls where id = $1 and ended_at is null', [id])).length > 0;
 }
 
-/** MC-23. */
-const dropped = (call: string, buffer: string) =>
-  `dropped as (delete from mcp_events e using ${call} c where e.call_id = c.id and e.seq <= c.last_seq - ${buffer}::int)`;
+/** Part of a statement whose $3 is how many events a stream keeps (MC-23). */
+const dropped = (call: string) =>
+  `dropped as (delete from mcp_events e using ${call} c where e.call_id = c.id and e.seq <= c.last_seq - $3::int)`;
 
 /** Adds an event to a stream; beyond `buffer` events, the oldest are dropped (MC-23). False if the call has ended. */
 export async function addEvent(db: Queryable, id: string, message: string, buffer: number): Promise<boolean> {
   const rows = await db.query(
     `with said as (
        update mcp_calls set last_seq = last_seq + 1, bytes = bytes + octet_length($2) where id = $1 and ended_at is null returning id, last_seq
-     ), kept as (insert into mcp_events (call_id, seq, message) select id, last_seq, $2 from said), ${dropped('said', '$3')} select 1 from said`,
+     ), kept as (insert into mcp_events (call_id, seq, message) select id, last_seq, $2 from said), ${dropped('said')} select 1 from said`,
     [id, message, buffer],
   );
   return rows.length > 0;
@@ -133,7 +133,7 @@ export async function endCall(db: Queryable, id: string, { response, buffer, who
        update mcp_calls set ended_at = clock_timestamp(), last_seq = last_seq + streams::int, bytes = bytes + octet_length($2)
        where id = $1 and ended_at is null${who === 'dead' ? ` and ${isDead('mcp_calls')}` : ''} returning id, session_id, streams, last_seq, bytes
      ), told as (insert into mcp_events (call_id, seq, message) select id, last_seq, $2 from ended where streams),
-     ${dropped('ended', '$3')},
+     ${dropped('ended')},
      forgotten as (${surplus('(select session_id from ended)', { calls: 1, bytes: '(select bytes from ended)' })})
      select 1 from ended`,
     [id, response, buffer],

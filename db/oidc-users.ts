@@ -19,17 +19,16 @@ export async function findOidcUser(db: Queryable, { subject, displayName, email 
   const [row] = await db.query<OidcUser>(
     `select u.id as "subjectId", u.status, u.source, u.roles, coalesce(u.role_grants, '{}') as "roleGrants", ${memberships} as memberships,
        u.created_by->'origins' as "accountOrigins",
-       ${isStale('$2', '$3')} as "isStale", ${isUnrecorded} as "isUnrecorded"
+       ${isStale} as "isStale", ${isUnrecorded} as "isUnrecorded"
      from users u where u.id = $1`,
     [subject, displayName, email],
   );
   return row;
 }
 
-/** A missing claim changes nothing. */
-const isStale = (name: string, email: string) =>
-  `(coalesce(u.last_seen_at < clock_timestamp() - interval '1 minute', true)
-    or u.display_name is distinct from coalesce(${name}::text, u.display_name) or u.email is distinct from coalesce(${email}::text, u.email))`;
+/** By the name $2 and the address $3 of the login; a missing claim changes nothing. */
+const isStale = `(coalesce(u.last_seen_at < clock_timestamp() - interval '1 minute', true)
+    or u.display_name is distinct from coalesce($2::text, u.display_name) or u.email is distinct from coalesce($3::text, u.email))`;
 
 const isUnrecorded = `coalesce(u.login_recorded_at <= clock_timestamp() - interval '1 hour', true)`;
 
@@ -45,7 +44,7 @@ export async function insertOidcUser(tx: Transaction, { subject, displayName, em
 export async function touchOidcUser(tx: Transaction, { subject, displayName, email }: Login): Promise<boolean> {
   await tx.query(
     `update users u set display_name = coalesce($2, u.display_name), email = coalesce($3, u.email), last_seen_at = clock_timestamp()
-     where id = $1 and ${isStale('$2', '$3')}`,
+     where id = $1 and ${isStale}`,
     [subject, displayName, email],
   );
   const rows = await tx.query(

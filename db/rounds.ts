@@ -7,7 +7,7 @@ import type { Queryable } from './client.js';
  */
 export async function takeRound(db: Queryable, name: string, holdMs: number, everyMs: number): Promise<boolean> {
   const rows = await db.query(
-    `insert into background_state (name, content, updated_at) values ($1, ${nextIn('$2')}, clock_timestamp())
+    `insert into background_state (name, content, updated_at) values ($1, ${nextAt}, clock_timestamp())
      on conflict (name) do update set content = excluded.content, updated_at = excluded.updated_at
        where (background_state.content->>'next_at')::timestamptz not between clock_timestamp() and clock_timestamp() + $3::bigint * interval '1 millisecond'
      returning name`,
@@ -18,10 +18,8 @@ export async function takeRound(db: Queryable, name: string, holdMs: number, eve
 
 /** The holder extends its hold, or ends its round and schedules the next. */
 export async function setNextRound(db: Queryable, name: string, inMs: number): Promise<void> {
-  await db.query(`update background_state set content = ${nextIn('$2')}, updated_at = clock_timestamp() where name = $1`, [
-    name,
-    inMs,
-  ]);
+  await db.query(`update background_state set content = ${nextAt}, updated_at = clock_timestamp() where name = $1`, [name, inMs]);
 }
 
-const nextIn = (ms: string) => `jsonb_build_object('next_at', clock_timestamp() + ${ms}::bigint * interval '1 millisecond')`;
+/** In $2 milliseconds. */
+const nextAt = `jsonb_build_object('next_at', clock_timestamp() + $2::bigint * interval '1 millisecond')`;
