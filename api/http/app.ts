@@ -119,7 +119,6 @@ async function performMatch(
     if (sender.credential?.isCookie) ctx.set(forgetCookie(ctx, services, error));
     throw error;
   });
-  trace.template = templateOf(match);
   if (match.kind !== 'route') return refuseRoute(ctx, match, segments);
   trace.longPoll = match.route.longPoll ?? null;
   return perform(services, match.route, withDeclaredChannel(who, ctx.req), {
@@ -151,12 +150,8 @@ function isOpen(match: Match, services: Services): match is Extract<Match, { kin
   return match.route.access === 'public' || match.route.openWhen?.(services.config()) === true;
 }
 
-function templateOf(match: Match): string {
-  if (match.kind === 'route') return match.route.path;
-  return match.kind === 'none' ? '<unmatched>' : match.template;
-}
-
 function refuseRoute(ctx: Koa.Context, match: Exclude<Match, { kind: 'route' }>, segments: readonly (string | null)[]): never {
+  (ctx.state as Trace).template = match.kind === 'none' ? '<unmatched>' : match.template;
   if (match.kind === 'none') {
     throw segments.includes(null) ? invalid('the path has a bad percent escape', 'path') : noSuchPath();
   }
@@ -180,7 +175,7 @@ async function countWaiting<T>(
   services: Services,
   trace: Trace,
   wait: () => Promise<T>,
-  onLate?: (value: T) => void,
+  onLate: ((value: T) => void) | undefined,
 ): Promise<T> {
   const startedAt = performance.now();
   const kind = trace.longPoll ?? 'request';
