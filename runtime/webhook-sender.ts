@@ -90,7 +90,7 @@ function exchange(socket: Socket, url: URL, { headers, body }: WebhookRequest, s
       answer.on('end', end).on('error', end);
     });
     request.on('upgrade', () => {
-      attempt = attemptOf(101, undefined);
+      attempt = attemptOf(101);
       end();
     });
     request.on('error', (error) => {

@@ -12,9 +12,9 @@ const integerText = z
   .transform(Number)
   .refine((value) => value <= maxInteger, `must be at most ${maxInteger}`);
 
-/** Decimal digits, 0 to 4294967295 (HT-63). */
-export const integerParam = (fallback: number, about: string) =>
-  integerText.default(fallback).meta({ type: 'integer', minimum: 0, maximum: maxInteger, fallback, description: about });
+/** Decimal digits, 0 to 4294967295 (HT-63); 0 if absent. */
+export const integerParam = (about: string) =>
+  integerText.default(0).meta({ type: 'integer', minimum: 0, maximum: maxInteger, fallback: 0, description: about });
 
 /** A place in the audit log, from 1. */
 export const seqParam = (about: string) =>
@@ -38,7 +38,7 @@ export const limitParam = (fallback: number, maximum: number) =>
     });
 
 /** Skips items of the filtered set (HT-81). */
-export const offsetParam = integerParam(0, 'How many items to skip.');
+export const offsetParam = integerParam('How many items to skip.');
 
 /** Exactly `true` or `false` (HT-63). */
 export const booleanParam = (fallback: boolean, about: string) =>

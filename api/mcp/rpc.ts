@@ -20,7 +20,7 @@ export class RpcError extends Error {
   }
 }
 
-export const badParams = (message: string, place: string | null = null) =>
+export const badParams = (message: string, place: string | null) =>
   new RpcError('badParams', message, { code: 'validation.failed', hint: place });
 export const invalidRequest = (message: string, hint: string | null = null) =>
   new RpcError('invalidRequest', message, { code: 'validation.failed', hint });

@@ -10,13 +10,13 @@ import { listAccess, listQuery, showRequests } from './list.js';
 import { executions, listed, workflow } from './schemas.js';
 import { shownAhead, showRequest } from './show.js';
 import { shown } from './shown-schema.js';
-import { createWaitedRequests } from './waited.js';
+import type { WaitedRequests } from './waited.js';
 import { showWorkflow } from './workflow.js';
 
 const seen =
   'The request must be your own, wait for your approval, have been decided by you or shared with you; `request.view:any` opens all.';
 
-export const readRoutes = (waited = createWaitedRequests()): Route[] => [
+export const readRoutes = (waited: WaitedRequests): Route[] => [
   route({
     operationId: 'listRequests',
     method: 'get',
@@ -44,7 +44,7 @@ export const readRoutes = (waited = createWaitedRequests()): Route[] => [
     accessRule: seen,
     params: requestParams,
     query: z.object({
-      wait: integerParam(0, 'How many seconds to wait for another status. Values above 120 are treated as 120.'),
+      wait: integerParam('How many seconds to wait for another status. Values above 120 are treated as 120.'),
       seen: choiceParam(STATUSES, 'With `wait`: the status that you saw last. If absent the one that this call finds first.'),
     }),
     status: 200,

@@ -7,6 +7,7 @@ import { approval, cancellation, rejection, resumption } from './decision-body.j
 import { readRoutes } from './read-routes.js';
 import { created, outcome } from './schemas.js';
 import { snapshotsAhead } from './snapshots.js';
+import { createWaitedRequests } from './waited.js';
 import { withWarnings } from './warnings.js';
 
 /** Times without a key in `server.toml`, in milliseconds: the dispatch timeout (TT-4) and the wait of a cancel (RQ-72). */
@@ -16,7 +17,7 @@ export interface RequestTimes {
 }
 
 export function requestRoutes(times: RequestTimes): Route[] {
-  return [...readRoutes(), ...moveRoutes(times)];
+  return [...readRoutes(createWaitedRequests()), ...moveRoutes(times)];
 }
 
 const exampleId = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
