@@ -47,13 +47,13 @@ export function cancelByWish(request: StoredRequest, wish: Wish, actor: AuditDra
 const mayCancel = (request: StoredRequest, { caller }: Cancel) =>
   can(caller, 'request.cancel', request, isOwner(caller, request) ? 'own' : 'any');
 
-/** Fields of a request cancelled while nothing of it ran. A lost one may still prove a commit later (ST-18). */
 /** Whose wish the cancel was: a user's, or the gateway's where it ends what a gone user had open. */
 export function whoCancelled({ cancelledBy, cancelCause }: Pick<StoredRequest, 'cancelledBy' | 'cancelCause'>): Actor {
   const isOwn = cancelledBy === systemActor.id && cancelCause !== null && cancelCause !== 'requested';
   return cancelledBy === null || isOwn ? systemActor : { ...systemActor, id: cancelledBy, type: 'user' };
 }
 
+/** Fields of a request cancelled while nothing of it ran. A lost one may still prove a commit later (ST-18). */
 export function cancelledState(request: StoredRequest, wish: Wish, now: Instant): Partial<StoredRequest> {
   return {
     status: 'cancelled',
