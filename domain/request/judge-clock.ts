@@ -54,7 +54,7 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
   if (execution.status !== 'running' || !reached(now, execution.leaseExpiresAt)) return nothing;
   const lastHeard = new Date(execution.leaseExpiresAt - execution.leaseMs).toISOString();
   const errorMessage = `lost: no heartbeat since ${lastHeard}`;
-  const lost: AuditDraft = { ...lostEvent(request, execution.fence, 'lease_end'), resourceId: execution.id };
+  const lost = lostEvent(execution, 'lease_end');
   const rest = { lingerMs, execution: endOfLost(execution, errorMessage) };
   if (request.cancelRequestedAt !== null && !execution.mutating) {
     const { state, event } = cancelledMeanwhile(request, now);
@@ -87,15 +87,15 @@ const endOfLost = ({ id, mutating }: Execution, errorMessage: string): Change['e
 });
 
 /** The event for every path to `execution_lost`. */
-export function lostEvent(request: StoredRequest, fence: number, cause: 'lease_end' | 'unknown'): AuditDraft {
-  return {
-    ...systemEvent(request),
-    type: 'execution.lost',
-    outcome: 'failure',
-    resourceType: 'execution',
-    metadata: { fence, cause },
-  };
-}
+export const lostEvent = ({ id, fence }: Pick<Execution, 'id' | 'fence'>, cause: 'lease_end' | 'unknown'): AuditDraft => ({
+  type: 'execution.lost',
+  outcome: 'failure',
+  actor: systemActor,
+  resourceType: 'execution',
+  resourceId: id,
+  reason: null,
+  metadata: { fence, cause },
+});
 
 const expired = (request: StoredRequest, phase: 'pending' | 'approved'): AuditDraft => ({
   ...systemEvent(request),

@@ -29,7 +29,7 @@ function endEvents(request: StoredRequest, move: Result, status: Status): AuditD
     case 'cancelled':
       return cancelledEvents(request, move);
     case 'execution_lost':
-      return [{ ...lostEvent(request, move.reported.fence, 'unknown'), resourceId: move.reported.id }];
+      return [lostEvent(move.reported, 'unknown')];
     default:
       return [failedEvent(move)];
   }
@@ -77,19 +77,16 @@ const factsOf = ({ reported, submission: { outcome, durationMs } }: Result) => (
 });
 
 /** One event for any number of rows, so that an agent cannot flood the audit log. */
-function mismatchEvents({ actor, reported, submission }: Result): AuditDraft[] {
-  if (submission.markerMismatches.length === 0) return [];
-  const metadata = { fence: reported.fence, rows: submission.markerMismatches };
-  const resource = { resourceType: 'execution', resourceId: reported.id, reason: null } as const;
-  return [{ type: 'execution.marker_mismatch', outcome: 'denied', actor, ...resource, metadata }];
+function mismatchEvents(move: Result): AuditDraft[] {
+  const { markerMismatches: rows } = move.submission;
+  if (rows.length === 0) return [];
+  const metadata = { fence: move.reported.fence, rows };
+  return [{ ...endEvent(move), type: 'execution.marker_mismatch', outcome: 'denied', metadata }];
 }
 
-const lateEvent = ({ actor, reported, submission }: Result): AuditDraft => ({
+const lateEvent = (move: Result): AuditDraft => ({
+  ...endEvent(move),
   type: 'execution.late_result',
   outcome: 'info',
-  actor,
-  resourceType: 'execution',
-  resourceId: reported.id,
-  reason: null,
-  metadata: { fence: reported.fence, outcome: submission.outcome },
+  metadata: { fence: move.reported.fence, outcome: move.submission.outcome },
 });
