@@ -26,7 +26,7 @@ export interface License {
   limits: Limits;
 }
 
-export const isPlan = (name: unknown): name is PlanName => typeof name === 'string' && Object.hasOwn(PLANS, name);
+const isPlan = (name: unknown): name is PlanName => typeof name === 'string' && Object.hasOwn(PLANS, name);
 
 /** What the payload of a licence key says (OP-43); null if it is not one. Unknown keys are ignored. */
 export function readPayload(payload: unknown): License | null {

@@ -107,7 +107,7 @@ function callerOf(
  * HD-71: the groups whose selectors an API token matches. A group that gives roles counts if the token has one of them; a group that gives none
  * counts if the token has all the user's roles. So a token narrowed to exclude its owner's approvals gives none.
  */
-export function groupsWithin(
+function groupsWithin(
   memberOf: readonly string[],
   {
     resolved,

@@ -7,7 +7,7 @@ import type { McpContext } from './context.js';
 export type Asked = Omit<Given, 'through' | 'signal'>;
 
 /** How a call came, for the audit log (MC-44). */
-export const through = ({ session }: Pick<McpContext, 'session'>): Given['through'] => ({
+const through = ({ session }: Pick<McpContext, 'session'>): Given['through'] => ({
   channel: 'mcp',
   ...(session === null ? {} : { client: session.client }),
 });

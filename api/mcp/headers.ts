@@ -42,7 +42,7 @@ export function corsHeaders(services: Pick<Services, 'config'>, { headers }: { h
 }
 
 /** What the `Accept` header takes. A type with `q=0` is none. */
-export function accepted({ accept }: Headers): ReadonlySet<string> | 'anything' {
+function accepted({ accept }: Headers): ReadonlySet<string> | 'anything' {
   if (accept === undefined || accept.trim() === '') return 'anything';
   const types = accept.split(',').flatMap((entry) => {
     const [type = '', ...parameters] = entry.toLowerCase().split(';');

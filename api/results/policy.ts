@@ -19,7 +19,7 @@ export interface KeptResult {
 }
 
 /** When stored data stops being readable: as stored, or earlier if the current policy is shorter (RS-60). */
-export function expiresAt(
+function expiresAt(
   services: Services,
   generation: Generation,
   pair: Pair,

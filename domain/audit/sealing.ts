@@ -2,7 +2,7 @@ import type { AuditEvent, HashedEvent, SealedEvent } from './event.js';
 import { checkpointText } from './signed-texts.js';
 
 const checkpointEvents = 100;
-export const checkpointMs = 60 * 60_000;
+const checkpointMs = 60 * 60_000;
 
 /** Where the chain ends, and its last checkpoint. */
 export interface ChainEnd {

@@ -26,7 +26,7 @@ export interface KeysOptions {
 }
 
 /** ET-25: how long an old key keeps signing for agents that know no newer one, by default. */
-export const defaultOverlapSecs = 86_400;
+const defaultOverlapSecs = 86_400;
 
 /** `svc server keys` (ET-25): works on the database; no server needs to run. The exit code is 0, or 1 with one line per error. */
 export async function runKeys({ config: file, purpose, command }: KeysOptions, say: Say = standardStreams): Promise<number> {

@@ -31,7 +31,7 @@ export interface CounterOptions {
 }
 
 /** Counts calls in blocks from `reserve`, so that all processes together let no more calls pass in a window than the limit (OP-I2). */
-export function createCounters(options: CounterOptions): Counters {
+function createCounters(options: CounterOptions): Counters {
   const windows = createWindows();
   const store = createAsker(options, windows);
   const take = (key: string, held: Held): LimitVerdict | null => {

@@ -22,7 +22,7 @@ const keptErrorCharacters = 1000;
 /** Nothing of ours: the environment of a worker holds addresses with passwords and keys. */
 const passedOn = /^(PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR)$/;
 
-export const anchorEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+const anchorEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => passedOn.test(name)));
 
 /** Runs the command with the note on its stdin. Exit 0 means that it is anchored; what it wrote to stdout is the answer (AU-90). */
