@@ -1,18 +1,11 @@
 import { z } from 'zod';
-import { OPERATIONS } from '../../domain/policies.js';
 import { maxBodyBytes } from '../http/body.js';
 import { named, text } from '../http/fields.js';
-import { pairName } from '../http/names.js';
+import { operationsByName, pairName } from '../http/names.js';
 
 const count = (about: string) => z.number().int().min(0).meta({ description: about });
 /** The range of the agent record's integer columns. */
 const load = (about: string) => z.number().int().min(0).max(2_147_483_647).meta({ description: about });
-const aliases = new Map([
-  ['execute_query', 'execute_select'],
-  ['execute', 'execute_select'],
-  ['query', 'execute_select'],
-]);
-const known: ReadonlySet<string> = new Set(OPERATIONS);
 const maxScopes = 1000;
 export const maxJobs = 20;
 export const maxExplains = 10;
@@ -20,7 +13,7 @@ export const maxWaitMs = 30_000;
 
 /** Ignores unknown names. A list with only unknown names must match nothing, so it becomes a name that no request has. */
 const operations = z.array(text('The name of an operation.', { maxLength: maxBodyBytes })).transform((names) => {
-  const understood = [...new Set(names.map((text) => aliases.get(text) ?? text).filter((text) => known.has(text)))];
+  const understood = [...new Set(names.flatMap((name) => operationsByName.get(name) ?? []))];
   return names.length > 0 && understood.length === 0 ? ['none'] : understood;
 });
 

@@ -9,8 +9,13 @@ export const pairName = (about: string) =>
     .refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -')
     .meta({ description: about, pattern: namePattern.source });
 
-const known = new Map<string, Operation>(OPERATIONS.map((name) => [name, name]));
-for (const alias of ['execute_query', 'execute', 'query', '']) known.set(alias, 'execute_select');
+/** By their names and aliases. */
+export const operationsByName: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ...OPERATIONS.map((name) => [name, name] as const),
+  ...['execute_query', 'execute', 'query'].map((alias) => [alias, 'execute_select'] as const),
+]);
+
+const known = new Map(operationsByName).set('', 'execute_select');
 
 /** Accepts a name or an alias, in exact lower case (requests.md section 2). */
 export const operationName = z
