@@ -3,7 +3,7 @@ import { inclusionRuns } from '../../crypto/tree-proof.js';
 import { type EvidenceAttempt, listEvidenceAttempts } from '../../db/evidence.js';
 import { findGeneration } from '../../db/generations.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
-import type { Shown } from '../../db/shown-request.js';
+import type { FoundShown } from '../../db/shown-request.js';
 import { listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
 import type { SealedEvent } from '../../domain/audit/event.js';
 import { plainEvent } from '../../domain/audit/export-format.js';
@@ -19,16 +19,11 @@ import { proofsOf, signedNote, signedTree } from '../audit/tree.js';
 import type { Services } from '../context.js';
 import { shownWithoutText } from './show.js';
 
-interface Found {
-  request: StoredRequest & Shown;
-  now: number;
-}
-
 /** Everything that evidence states, as JSON with one line per event, and the same without white space between tokens. */
 export async function evidenceBody(
   { caller, withText }: { caller: Caller; withText: boolean },
   services: Services,
-  found: Found,
+  found: FoundShown,
   events: readonly SealedEvent[],
 ): Promise<{ body: string; compact: string }> {
   const { database } = services;
