@@ -8,6 +8,7 @@ import { unseen } from '../../domain/request/refused.js';
 import { maySee } from '../../domain/request/relation.js';
 import { FINAL } from '../../domain/request/types.js';
 import { clockOf } from '../../domain/request/view.js';
+import { requestWorkflowId } from '../../workflows/messages.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { requestId } from './request-id.js';
@@ -24,7 +25,7 @@ export async function showWorkflow(call: Call<{ id: string }, undefined, undefin
   const same =
     told.live === null ? FINAL.has(request.status) && told.liveError === 'not_running' : told.live.version === request.version;
   return {
-    workflow_id: `request-${id}`,
+    workflow_id: requestWorkflowId(id),
     run_id: told.runId,
     stored: { version: request.version, status: request.status, deadline: isoOrNull(clockOf(request)?.at ?? null) },
     live: told.live,
@@ -37,6 +38,6 @@ export async function showWorkflow(call: Call<{ id: string }, undefined, undefin
 function workflowUrl(services: Services, id: string, runId: string | null): string | null {
   const { uiUrl, namespace } = services.config().temporal;
   if (uiUrl === null) return null;
-  const base = `${uiUrl.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/request-${id}`;
+  const base = `${uiUrl.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/${requestWorkflowId(id)}`;
   return runId === null ? base : `${base}/${runId}/history`;
 }
