@@ -48,4 +48,4 @@ export function createAfterwards(): Afterwards {
 }
 
 /** Without the limit of the call that is being answered. */
-const ownTime = <T>(work: () => Promise<T>): Promise<T> => outsideCall(() => limitDatabaseWork(databaseWorkMs, work));
+export const ownTime = <T>(work: () => Promise<T>): Promise<T> => outsideCall(() => limitDatabaseWork(databaseWorkMs, work));

@@ -12,6 +12,7 @@ import { actions, submissions } from './handlers.js';
 import { type Afterwards, inTime, leftMs } from './in-time.js';
 import { tellInChannel, toldOf, toldOfSubmission, unknownYet } from './told.js';
 import { verifiedForm } from './verified.js';
+import { errorOn } from './view-answers.js';
 
 type FormCall = Call<undefined, undefined, undefined>;
 
@@ -117,7 +118,7 @@ async function takeSubmission(payload: Record<string, unknown>, sender: (user: S
   const handler = submissions.get(view.callback_id);
   if (handler === undefined) return null;
   const call = sender(user);
-  const onFirst = (message: string): ViewAnswer => ({ response_action: 'errors', errors: { [handler.firstBlock]: message } });
+  const onFirst = (message: string): ViewAnswer => errorOn(handler.firstBlock, message);
   const submitted = { id: view.id, privateMetadata: view.private_metadata ?? '', values: view.state?.values };
   const submit = () => handler.submit(call, submitted).catch((error: unknown) => onFirst(toldOfSubmission(call, error)));
   return inTime(call, submit, () => onFirst(unknownYet));
