@@ -37,7 +37,7 @@ export async function revoke(call: TokenCall, { database }: Services) {
 export async function inspect(call: TokenCall, services: Services) {
   const token = await readableToken(call, services.database, true);
   const resolved = await rolesOfSubject(call, services, token);
-  const ceiling = token.scopeCeiling === null ? null : { roles: token.scopeCeiling };
+  const ceiling = shownCeiling(token.scopeCeiling);
   const status = tokenStatus(token, token.now);
   const effective = status === 'active' ? applyCeiling(token.subjectType, resolved, ceiling) : [];
   return {
@@ -45,7 +45,7 @@ export async function inspect(call: TokenCall, services: Services) {
     subject_id: token.subjectId,
     subject_type: token.subjectType,
     name: token.name,
-    scope_ceiling: shownCeiling(token.scopeCeiling),
+    scope_ceiling: ceiling,
     ...shownScopes(token),
     resolved_roles: roleNamesOf(resolved),
     effective_roles: roleNamesOf(effective),

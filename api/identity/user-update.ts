@@ -2,10 +2,8 @@ import type { z } from 'zod';
 import type { Config } from '../../config/types.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
-import { violates } from '../../db/errors.js';
 import { deleteMemberships, insertMemberships, type UserRow, updateUser } from '../../db/users.js';
 import type { EffectiveRole } from '../../domain/caller.js';
-import { refusal } from '../../domain/errors.js';
 import { type Grant, grantBy } from '../../domain/four-eyes.js';
 import { findRole } from '../../domain/permissions.js';
 import { type UserParts, type UserPatch, updatedUser } from '../../domain/user-update.js';
@@ -22,7 +20,7 @@ import {
   resolve,
 } from './granting.js';
 import type { userPatch } from './schemas.js';
-import { requireThere } from './users.js';
+import { linkError, requireThere, shownStatus } from './users.js';
 
 type PatchCall = Call<{ id: string }, undefined, z.output<typeof userPatch>>;
 
@@ -51,16 +49,13 @@ export async function updateUserParts(call: PatchCall, { database, config }: Ser
         roles: [...roles],
         groups: [...groups],
         slack_user_id: slackUserId,
-        status: shown(before),
+        status: shownStatus(before),
       };
     });
   } catch (error) {
-    if (violates(error, 'users_slack_user_id_key')) throw refusal('user.conflict', 'the Slack user is linked to another user');
-    throw error;
+    throw linkError(error);
   }
 }
-
-const shown = ({ status }: UserRow) => (status === 'suspended' ? ('suspended' as const) : ('active' as const));
 
 function patchOf(body: z.output<typeof userPatch>): UserPatch {
   return {

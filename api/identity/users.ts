@@ -1,6 +1,7 @@
 import type { Config } from '../../config/types.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
+import { violates } from '../../db/errors.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { transactionBy } from '../../db/standing.js';
 import { insertToken } from '../../db/tokens.js';
@@ -70,11 +71,18 @@ export async function writeUser(
   await insertAuditEvents(tx, [...userCreated(actor, user), tokenCreated(actor, user.stored)]);
 }
 
+/** What to throw for an error of a transaction that links a Slack user. */
+export const linkError = (error: unknown): unknown =>
+  violates(error, 'users_slack_user_id_key') ? refusal('user.conflict', 'the Slack user is linked to another user') : error;
+
 /** 404 for an unknown user, 410 for a deleted one (IM-59). */
 export function requireThere(user: UserRow | undefined): asserts user is UserRow {
   if (user === undefined) throw notFound('user');
   if (user.status === 'deleted') throw refusal('user.gone', 'user is deleted');
 }
+
+/** Of a user who is there. */
+export const shownStatus = ({ status }: UserRow) => (status === 'suspended' ? ('suspended' as const) : ('active' as const));
 
 export function shownUser(row: UserRow) {
   return {
@@ -83,7 +91,7 @@ export function shownUser(row: UserRow) {
     email: row.email,
     groups: row.groups,
     roles: row.roles,
-    status: row.status === 'suspended' ? ('suspended' as const) : ('active' as const),
+    status: shownStatus(row),
     source: row.source,
     slack_user_id: row.slackUserId,
     last_seen_at: isoOrNull(row.lastSeenAt),

@@ -1,6 +1,5 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
-import { violates } from '../../db/errors.js';
 import { askForCard, rebuildCards } from '../../db/slack-cards.js';
 import { endOnboarding, findOnboarding, lockOnboarding } from '../../db/slack-onboardings.js';
 import { keepStanding } from '../../db/standing.js';
@@ -20,7 +19,7 @@ import { onboardingReviewModal } from '../../domain/slack/onboarding-modals.js';
 import { allChosenIn, chosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
 import { isBlank } from '../../domain/slack/text.js';
 import { isUuid } from '../../lib/uuid.js';
-import { type PlannedUser, plannedUser, writeUser } from '../identity/users.js';
+import { linkError, type PlannedUser, plannedUser, writeUser } from '../identity/users.js';
 import { type ActingUser, actingUser } from './acting-user.js';
 import type { ActionHandler, SlackCall, SubmissionHandler } from './call.js';
 import { deliverInitialToken } from './initial-token.js';
@@ -133,7 +132,6 @@ async function approve(
       return { onboarding, user };
     });
   } catch (error) {
-    if (violates(error, 'users_slack_user_id_key')) throw refusal('user.conflict', 'the Slack user is linked to another user');
-    throw error;
+    throw linkError(error);
   }
 }
