@@ -1,4 +1,4 @@
-import type { EffectiveRole } from './caller.js';
+import type { EffectiveRole, Pair } from './caller.js';
 
 /** Names are `[a-z][a-z0-9_-]*`; in policies database and environment may be `*`. */
 export interface RegisteredDatabase {
@@ -154,6 +154,10 @@ export interface SharedConfig {
   webhooks: SharedWebhook[];
   notificationPolicies: NotificationPolicy[];
 }
+
+/** Every database in each of its environments. */
+export const registeredPairs = ({ databases }: SharedConfig): Pair[] =>
+  databases.flatMap(({ name: database, environments }) => environments.map((environment) => ({ database, environment })));
 
 /** What tells two versions of a policy apart, since ids do not change with the content (PO-11). */
 export interface PolicyVersion {

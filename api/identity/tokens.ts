@@ -15,6 +15,7 @@ import { grantBy } from '../../domain/four-eyes.js';
 import { parseInstant } from '../../domain/instant.js';
 import { lacking } from '../../domain/lacking.js';
 import { applyCeiling, can, findRole, resolveRoles } from '../../domain/permissions.js';
+import { registeredPairs } from '../../domain/policies.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import { isReservedId } from '../../domain/selectors.js';
 import type { Generation, Services } from '../context.js';
@@ -115,9 +116,7 @@ function decideScopes({ subject_type: type, agent_scopes: given }: TokenBody, de
 /** What may be a mistake: every pair, or one that is not there. */
 function scopeWarnings(generation: Generation, scopes: readonly string[] | null) {
   if (scopes === null) return { warnings: ['unscoped' as const] };
-  const pairs = generation.shared.databases.flatMap(({ name, environments }) =>
-    environments.map((environment) => ({ database: name, environment })),
-  );
+  const pairs = registeredPairs(generation.shared);
   const isEmpty = (scope: string) => !pairs.some((pair) => servesPair([scope], pair));
   return scopes.some(isEmpty) ? { warnings: ['scope_not_registered' as const] } : {};
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Pair } from '../../domain/caller.js';
 import { GatewayError } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
+import { registeredPairs } from '../../domain/policies.js';
 import { isUuid } from '../../lib/uuid.js';
 import { heads, readRequestHeads } from '../requests/heads.js';
 import { readResultStart, startSchema } from '../results/start.js';
@@ -109,9 +110,7 @@ const maxPairs = 50;
 
 async function migrationStatus(context: McpContext): Promise<unknown> {
   const { caller, generation } = context.call;
-  const pairs = generation.shared.databases.flatMap(({ name: database, environments }) =>
-    environments.map((environment) => ({ database, environment })).filter((pair) => can(caller, 'request.view', pair)),
-  );
+  const pairs = registeredPairs(generation.shared).filter((pair) => can(caller, 'request.view', pair));
   const statuses = [];
   for (const pair of pairs.slice(0, maxPairs)) statuses.push({ ...pair, ...(await newestStatus(context, pair)) });
   return { migrations: statuses };

@@ -1,6 +1,7 @@
 import type { Caller, Pair } from '../../domain/caller.js';
 import { GatewayError } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
+import { registeredPairs } from '../../domain/policies.js';
 import { createModal, pairOf } from '../../domain/slack/create-modal.js';
 import { chosenIn, typedIn } from '../../domain/slack/submission.js';
 import type { Generation } from '../context.js';
@@ -24,9 +25,7 @@ export const execute: CommandHandler = async (call, { triggerId }) => {
 };
 
 const openPairs = (caller: Caller, { shared }: Generation): Pair[] =>
-  shared.databases
-    .flatMap(({ name: database, environments }) => environments.map((environment) => ({ database, environment })))
-    .filter((pair) => can(caller, 'request.query', pair) || can(caller, 'request.dml', pair));
+  registeredPairs(shared).filter((pair) => can(caller, 'request.query', pair) || can(caller, 'request.dml', pair));
 
 const pairBlock = 'db_env_block';
 const sqlBlock = 'sql_block';
