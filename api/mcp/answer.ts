@@ -1,12 +1,10 @@
-import { addEvent } from '../../db/mcp-calls.js';
-import { topic } from '../../db/notifications.js';
 import { GatewayError, refusal } from '../../domain/errors.js';
 import { errorText, resultText } from '../../domain/json-rpc.js';
 import { isRecord } from '../../lib/record.js';
 import { errorBody } from '../../runtime/http-errors.js';
 import type { McpContext } from './context.js';
 import { elicitReason } from './elicit.js';
-import type { Flight } from './flight.js';
+import { type Flight, send } from './flight.js';
 import { perform } from './methods.js';
 import { RpcError, type RpcId, type RpcRequest, rpcErrorOf } from './rpc.js';
 
@@ -68,9 +66,6 @@ function progressTo({ services, flight, token }: { services: McpContext['service
   return async (message: string) => {
     done += 1;
     const params = `{"progressToken":${token},"progress":${done},"message":${JSON.stringify(message)}}`;
-    const event = `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`;
-    const { replayBufferSize } = services.config().mcp;
-    await addEvent(services.database, flight.key.id, event, replayBufferSize);
-    services.notifications.publish([topic.mcpStream(flight.key.id)]);
+    await send(services, flight, `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
   };
 }

@@ -1,4 +1,3 @@
-import { addEvent } from '../../db/mcp-calls.js';
 import {
   answerElicitation,
   askElicitation,
@@ -14,22 +13,21 @@ import { isRecord } from '../../lib/record.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { HttpCall } from './context.js';
-import type { Flight } from './flight.js';
+import { type Flight, send } from './flight.js';
 
 /** An answer whose news was lost is found so soon (HT-102). */
 const lookEveryMs = 5000;
 
 /** Asks the user of the client for a reason, through the call's stream (MC-30). False if there is none in time, or at a drain. */
 export async function elicitReason(services: Services, call: HttpCall, flight: Flight): Promise<string | false> {
-  const { database, notifications, lifecycle, metrics } = services;
-  const { elicitationTimeoutSecs, replayBufferSize } = services.config().mcp;
+  const { database, lifecycle, metrics } = services;
+  const { elicitationTimeoutSecs } = services.config().mcp;
   const { sessionId } = flight.key;
   const number = await askElicitation(database, flight.key);
   if (number === null) return false;
   const id = `elicit-${number}`;
   const message = JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: reasonQuestion });
-  await addEvent(database, flight.key.id, message, replayBufferSize);
-  notifications.publish([topic.mcpStream(flight.key.id)]);
+  await send(services, flight, message);
   const waiting = { ...call, signal: flight.signal };
   const until = performance.now() + elicitationTimeoutSecs * 1000;
   let answer: ElicitationAnswer | null = null;

@@ -1,6 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { limitDatabaseWork } from '../../db/call-limit.js';
-import { beginCall, dropEnded, endCall, endPlainCall, isInFlight, type McpCallKey, maxStreams } from '../../db/mcp-calls.js';
+import {
+  addEvent,
+  beginCall,
+  dropEnded,
+  endCall,
+  endPlainCall,
+  isInFlight,
+  type McpCallKey,
+  maxStreams,
+} from '../../db/mcp-calls.js';
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import type { Caller } from '../../domain/caller.js';
@@ -74,6 +83,12 @@ export async function fly<T>(services: Services, key: McpCallKey, work: (flight:
     done.abort();
     await watching;
   }
+}
+
+/** Sends the client a message over the stream of its call. */
+export async function send({ database, notifications, config }: Services, { key }: Flight, message: string): Promise<void> {
+  await addEvent(database, key.id, message, config().mcp.replayBufferSize);
+  notifications.publish([topic.mcpStream(key.id)]);
 }
 
 /** Checks the call at each notification of its session, so that it learns at once that it was ended. The signs of life are the fallback. */

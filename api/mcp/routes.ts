@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Services } from '../context.js';
 import { oneOf, text, uuid } from '../http/fields.js';
 import { empty } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
@@ -31,7 +30,7 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
   const shared = {
     path: '/mcp',
     tag: 'mcp',
-    headersFor: (services: Services, request: Parameters<typeof corsHeaders>[1]) => corsHeaders(services, request),
+    headersFor: corsHeaders,
     checkOn: checkMcp,
   } as const;
   const errors = ['mcp.not_found', 'auth.forbidden', 'mcp_session.not_found', 'validation.failed'] as const;
