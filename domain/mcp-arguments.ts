@@ -1,3 +1,5 @@
+import { isBadText } from '../lib/bad-text.js';
+
 /** The part of JSON Schema that our tools use. */
 export interface Schema {
   type?: string | readonly string[];
@@ -45,7 +47,7 @@ function problemOf(
   if (type === 'boolean') return typeof value === 'boolean' ? null : 'must be true or false';
   if (type === 'integer') return integerProblem(value, limits);
   if (typeof value !== 'string') return 'must be a string';
-  if (/\0|\p{Surrogate}/u.test(value)) return 'must not hold U+0000 or unpaired surrogates';
+  if (isBadText(value)) return 'must not hold U+0000 or unpaired surrogates';
   // Characters, as JSON Schema counts them.
   const length = value.length <= minLength || value.length > maxLength ? [...value].length : value.length;
   if (length < minLength) return 'must not be empty';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { invalid } from '../../domain/errors.js';
+import { isBadText } from '../../lib/bad-text.js';
 import { place } from './shape.js';
 
 type Path = readonly (string | number)[];
 
 // Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can come only from escapes.
-const unpairedSurrogate = /\p{Surrogate}/u;
 const badEscape = /\\u(0000|[dD][89a-fA-F])/;
 
 /** Whether a JSON text can hold what `refuseBadText` refuses. Most texts cannot, and need no walk. */
@@ -40,8 +40,7 @@ function refuseInMembers(reader: z.ZodType, value: object, path: Path): void {
 }
 
 function refuseText(text: string, path: Path): void {
-  if (text.includes('\0') || unpairedSurrogate.test(text))
-    throw invalid('text must not hold U+0000 or unpaired surrogates', place('body', path));
+  if (isBadText(text)) throw invalid('text must not hold U+0000 or unpaired surrogates', place('body', path));
 }
 
 const anything = z.unknown();

@@ -9,6 +9,7 @@ import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import { GatewayError, invalid } from '../../domain/errors.js';
 import { maxReasonBytes, reasonQuestion } from '../../domain/mcp-texts.js';
+import { isBadText } from '../../lib/bad-text.js';
 import { isRecord } from '../../lib/record.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
@@ -67,9 +68,7 @@ function readAnswer(result: unknown): ElicitationAnswer | GatewayError {
   if (action === 'decline' || action === 'cancel') return { action, reason: null };
   if (action !== 'accept') return invalid('action must be accept, decline or cancel', 'body.result.action');
   const reason = isRecord(content) ? content.reason : undefined;
-  if (typeof reason !== 'string' || reason.trim() === '' || Buffer.byteLength(reason) > maxReasonBytes || badText.test(reason))
+  if (typeof reason !== 'string' || reason.trim() === '' || Buffer.byteLength(reason) > maxReasonBytes || isBadText(reason))
     return invalid(`reason must be a text of 1 to ${maxReasonBytes} bytes`, 'body.result.content.reason');
   return { action, reason };
 }
-
-const badText = /\0|\p{Surrogate}/u;

@@ -14,6 +14,7 @@ import { onboardingRequested } from '../../domain/slack/onboarding-events.js';
 import { longestText, onboardingModal } from '../../domain/slack/onboarding-modals.js';
 import { allChosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
 import { isBlank } from '../../domain/slack/text.js';
+import { isBadText } from '../../lib/bad-text.js';
 import type { CommandHandler, SlackCall, SubmissionHandler } from './call.js';
 import { openModal } from './open-modal.js';
 
@@ -112,5 +113,5 @@ function readAsked(view: SubmittedView, offer: Offer): { errors: Record<string, 
 /** Why a text cannot be stored; null if it can. */
 export function problemOf(text: string): string | null {
   if (Array.from(text).length > longestText) return `Write at most ${longestText} characters.`;
-  return /\0|\p{Surrogate}/u.test(text) ? 'The text holds characters that cannot be stored.' : null;
+  return isBadText(text) ? 'The text holds characters that cannot be stored.' : null;
 }
