@@ -7,7 +7,8 @@ import { takeString } from '../../lib/json/member.js';
 import { isRecord } from '../../lib/record.js';
 import { mayHoldBadText, refuseBadText } from './bad-text.js';
 
-const maxDepth = 64;
+/** How deep a JSON text may nest (HT-43). */
+export const maxDepth = 64;
 /** Of a route that does not say otherwise (HT-50). */
 export const maxBodyBytes = 2 * 1024 * 1024;
 

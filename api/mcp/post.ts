@@ -5,6 +5,7 @@ import { activateSession } from '../../db/mcp-sessions.js';
 import { GatewayError, invalid, refusal } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
 import type { Services } from '../context.js';
+import { maxDepth } from '../http/body.js';
 import { eventStream } from '../http/event-stream.js';
 import { empty, type Reply, rawJson } from '../http/reply.js';
 import type { Route } from '../http/route.js';
@@ -42,7 +43,6 @@ export async function post(
 }
 
 const json = (text: string) => rawJson([text]);
-const maxDepth = 64;
 
 function parse(bytes: Uint8Array): unknown {
   const refuse = (message: string) => new RpcError('parse', message, { code: 'validation.failed', hint: 'body' });

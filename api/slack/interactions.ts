@@ -4,6 +4,7 @@ import { invalid } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
 import { isRecord } from '../../lib/record.js';
 import type { Services } from '../context.js';
+import { maxDepth } from '../http/body.js';
 import { type Reply, text } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { parsePart } from '../http/shape.js';
@@ -58,8 +59,6 @@ export const slackCall = (call: FormCall, services: Services, { times }: SlackPa
   slackUserId: user.id,
   slackUserName: user.name ?? user.username ?? null,
 });
-
-const maxDepth = 64;
 
 function parsePayload(payload: string | null): Record<string, unknown> {
   if (payload === null) throw invalid('payload is required', 'body.payload');
