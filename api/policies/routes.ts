@@ -68,10 +68,10 @@ function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyLi
 }
 
 /** Items of one section that the caller may see (PO-10). */
-function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', Item extends { id: string }>(
-  section: K,
-  show: (policy: SharedConfig[K][number]) => Item,
-) {
+function ofFile<
+  K extends 'workflows' | 'executionPolicies' | 'resultPolicies' | 'notificationPolicies',
+  Item extends { id: string },
+>(section: K, show: (policy: SharedConfig[K][number]) => Item) {
   return ({ caller, generation }: Call<unknown, unknown, unknown>, services: Services) => {
     const policies: readonly SharedConfig[K][number][] = generation.shared[section];
     return withHistory(services, generation, { list: section, policies: visiblePolicies(caller, policies), show });
@@ -139,10 +139,7 @@ export const policyRoutes: Route[] = [
     answer: named('NotificationPolicyList', 'Notification policies.', {
       notification_policies: listOf(notificationPolicyItem, 'The policies, in the order of `server.toml`.'),
     }),
-    visible: ({ caller, generation }, services) => {
-      const policies = visiblePolicies(caller, generation.shared.notificationPolicies);
-      return withHistory(services, generation, { list: 'notificationPolicies', policies, show: shownNotificationPolicy });
-    },
+    visible: ofFile('notificationPolicies', shownNotificationPolicy),
   }),
   ...listRoutes({
     path: '/api/sql-review-policies',
