@@ -1,6 +1,7 @@
-import type { Pair } from './caller.js';
+import type { Caller, Pair } from './caller.js';
 import { forbidden, type GatewayError } from './errors.js';
 import { PERMISSIONS, type Permission } from './permission-table.js';
+import { can } from './permissions.js';
 
 /** A permission as roles spell it; `:any` = over the requests of others. */
 type Wanted = Permission | `${Permission}:any`;
@@ -13,8 +14,10 @@ export function lacking(wanted: readonly Wanted[], pair: Pair | null = null, joi
   return forbidden(`you lack ${listed(wanted, join)}${whereOf(wanted, pair)}`);
 }
 
-/** The same where a role without limits is asked for, whatever the permission's class. */
-export const everywhere = (wanted: Wanted) => forbidden(`you lack ${wanted}, in a role for all databases and environments`);
+/** Refuses callers whose roles give the permission for some pairs only, whatever its class. */
+export function requireEverywhere(caller: Caller, wanted: Permission): void {
+  if (!can(caller, wanted, 'everywhere')) throw forbidden(`you lack ${wanted}, in a role for all databases and environments`);
+}
 
 function whereOf(wanted: readonly Wanted[], pair: Pair | null): string {
   if (pair !== null) return ` on ${pair.database}/${pair.environment}`;

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { openSignedCheckpoint } from '../../crypto/signed-note.js';
 import { listAnchors, type StoredAnchor } from '../../db/audit-anchors.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
-import { everywhere } from '../../domain/lacking.js';
-import { can } from '../../domain/permissions.js';
+import { requireEverywhere } from '../../domain/lacking.js';
 import type { AuditKeySet } from '../../runtime/audit-keys.js';
 import { count, flag, hex, instant, list, named, pageFields, text } from '../http/fields.js';
 import { limitParam, offsetParam } from '../http/query.js';
@@ -47,7 +46,7 @@ export const anchorRoutes: Route[] = [
     response: anchors,
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query: { limit, offset } }, { database, auditKeys }) {
-      if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
+      requireEverywhere(caller, 'audit.read');
       const stored = await listAnchors(database, { seq: null, limit, offset });
       const { trusted } = await auditKeys(database);
       return { anchors: stored.map((one) => shown(one, trusted)), limit, offset };

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
 import { eventCategories, eventOutcomes, eventTypes } from '../../domain/audit/catalogue.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
-import { everywhere } from '../../domain/lacking.js';
-import { can, coversRoles } from '../../domain/permissions.js';
+import { requireEverywhere } from '../../domain/lacking.js';
+import { coversRoles } from '../../domain/permissions.js';
 import { OPERATIONS } from '../../domain/policies.js';
 import { count, flag, list, named, pageFields } from '../http/fields.js';
 import { choiceParam, instantParam, limitParam, offsetParam, seqParam, textParam } from '../http/query.js';
@@ -128,7 +128,7 @@ export const auditRoutes: Route[] = [
     response: verified,
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query, signal }, services) {
-      if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
+      requireEverywhere(caller, 'audit.read');
       const { anchor_seq: seq, anchor_hash: hash, anchor_size: size, anchor_root: root } = query;
       const event = seq === undefined || hash === undefined ? null : { seq, hash };
       const tree = size === undefined || root === undefined ? null : { size, root };

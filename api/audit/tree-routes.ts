@@ -3,8 +3,7 @@ import { TILE_WIDTH } from '../../crypto/merkle.js';
 import type { Queryable } from '../../db/client.js';
 import type { Caller } from '../../domain/caller.js';
 import { invalid, refusal } from '../../domain/errors.js';
-import { everywhere } from '../../domain/lacking.js';
-import { can } from '../../domain/permissions.js';
+import { requireEverywhere } from '../../domain/lacking.js';
 import type { Services } from '../context.js';
 import { list, named, text } from '../http/fields.js';
 import { seqParam } from '../http/query.js';
@@ -143,7 +142,7 @@ function readTile(level: string, words: readonly string[]) {
 
 /** The log is about all pairs, so its readers need a role for all. */
 async function openTree(caller: Caller, services: Services): Promise<{ db: Queryable; tree: SignedTree }> {
-  if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
+  requireEverywhere(caller, 'audit.read');
   return { db: services.database, tree: await signedTree(services.database, services) };
 }
 

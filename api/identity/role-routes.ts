@@ -1,8 +1,8 @@
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { notFound } from '../../domain/errors.js';
-import { everywhere } from '../../domain/lacking.js';
-import { can, findRole } from '../../domain/permissions.js';
+import { requireEverywhere } from '../../domain/lacking.js';
+import { findRole } from '../../domain/permissions.js';
 import type { Generation } from '../context.js';
 import { type Route, route } from '../http/route.js';
 import { role, roleList, roleParams } from './schemas.js';
@@ -46,9 +46,7 @@ export const roleRoutes: Route[] = [
 ];
 
 /** `workflow.read` is of class global for roles, and of class row elsewhere (identity 4.1). */
-function checkGlobal(caller: Caller): void {
-  if (!can(caller, 'workflow.read', 'everywhere')) throw everywhere('workflow.read');
-}
+const checkGlobal = (caller: Caller) => requireEverywhere(caller, 'workflow.read');
 
 const customRoles = (generation: Generation) => generation.shared.auth.roles.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 

@@ -3,11 +3,10 @@ import { iso, isoOrNull } from '../../db/row-types.js';
 import { transactionBy } from '../../db/standing.js';
 import { insertDeliveries } from '../../db/webhook-deliveries.js';
 import { notFound } from '../../domain/errors.js';
-import { everywhere } from '../../domain/lacking.js';
+import { requireEverywhere } from '../../domain/lacking.js';
 import { type DeliveryStatus, deliveryName } from '../../domain/notifications/attempt.js';
 import { bareNotice } from '../../domain/notifications/notice.js';
 import { maxAttempts } from '../../domain/notifications/schedule.js';
-import { can } from '../../domain/permissions.js';
 import type { SharedWebhook } from '../../domain/policies.js';
 import { deliveryOf } from '../../runtime/outgoing.js';
 import type { Services } from '../context.js';
@@ -18,7 +17,7 @@ type AnyCall<P = unknown, Q = unknown> = Call<P, Q, unknown>;
 
 /** `GET /api/webhooks`, in the order of the file (NT-60). */
 export function listWebhooks({ caller, generation }: AnyCall, services: Services) {
-  if (!can(caller, 'workflow.read', 'everywhere')) throw everywhere('workflow.read');
+  requireEverywhere(caller, 'workflow.read');
   return withHistory(services, generation, {
     list: 'webhooks',
     policies: generation.shared.webhooks,
