@@ -7,8 +7,6 @@ import { probe, rawJson, text } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
 import { summaryRoute } from './summary.js';
 
-const openDocs = 'With `server.public_docs` none.';
-const publicDocs = (config: { server: { publicDocs: boolean } }) => config.server.publicDocs;
 const page = z.string();
 const checks = z
   .record(z.string(), z.enum(['ok', 'unavailable', 'schema_mismatch', 'not_seen']).meta({ description: 'How it is.' }))
@@ -89,47 +87,41 @@ const metricsRoute = route({
   },
 });
 
+const ofDocument = {
+  method: 'get',
+  tag: 'operations',
+  access: 'authenticated',
+  openWhen: (config: { server: { publicDocs: boolean } }) => config.server.publicDocs,
+  accessRule: 'With `server.public_docs` none.',
+  status: 200,
+} as const;
+
 const documentRoutes = (document: () => string): Route[] => [
   route({
+    ...ofDocument,
     operationId: 'openapi',
-    method: 'get',
     path: '/openapi.json',
     summary: 'This document',
-    tag: 'operations',
-    access: 'authenticated',
-    openWhen: publicDocs,
-    accessRule: openDocs,
-    status: 200,
     response: z.looseObject({}).meta({ id: 'OpenApi', description: 'An OpenAPI document.' }),
     errors: [],
     handle: () => rawJson([document()]),
   }),
   route({
+    ...ofDocument,
     operationId: 'docs',
-    method: 'get',
     path: '/docs',
     summary: 'This document as a page',
-    tag: 'operations',
-    access: 'authenticated',
-    openWhen: publicDocs,
-    accessRule: openDocs,
-    status: 200,
     response: page,
     mediaTypes: ['text/html'],
     errors: [],
     handle: () => docsFile('index.html'),
   }),
   route({
+    ...ofDocument,
     operationId: 'docsFile',
-    method: 'get',
     path: '/docs/:file',
     summary: 'A file of that page',
-    tag: 'operations',
-    access: 'authenticated',
-    openWhen: publicDocs,
-    accessRule: openDocs,
     params: z.object({ file: textField('The name of the file.', { maxLength: 255 }) }),
-    status: 200,
     response: page,
     mediaTypes: ['text/javascript', 'text/css', 'text/html'],
     errors: ['route.not_found'],
