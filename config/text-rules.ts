@@ -6,6 +6,7 @@ import { matchesEvent } from '../domain/notifications/events.js';
 import { parsePermission } from '../domain/permissions.js';
 import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
 import { isHostPort } from '../lib/host-port.js';
+import { unreadableUrl } from '../lib/unreadable-url.js';
 import { isAddressOrCidr, isPrivateHost, refusedHost } from './addresses.js';
 import type { Check } from './leaf.js';
 
@@ -67,10 +68,10 @@ export const semanticVersion = matching(
 export const hostPort = rule(isHostPort, 'must be host:port');
 export const addressOrCidr = rule(isAddressOrCidr, 'must be an IP address or CIDR range');
 
-export const databaseUrl = rule(
-  (text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text),
-  'must be a postgres:// or postgresql:// address',
-);
+export const databaseUrl = told((text) => {
+  if (!/^postgres(ql)?:\/\//.test(text)) return 'must be a postgres:// or postgresql:// address';
+  return URL.canParse(text) ? null : unreadableUrl;
+}, 'a postgres:// or postgresql:// address');
 export const httpUrl = rule((text) => parseHttp(text) !== null, 'must be an http or https address');
 
 /** Plain http only where nothing leaves the machine or the local network. */

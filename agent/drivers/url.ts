@@ -1,4 +1,5 @@
 import type { Dialect } from '../../domain/statement.js';
+import { unreadableUrl } from '../../lib/unreadable-url.js';
 import { readMysqlUrl } from './mysql/url.js';
 
 /** The kind of database by the address's scheme; null for an unsupported one. */
@@ -10,8 +11,8 @@ export function dialectOfUrl(url: string): Dialect | null {
 /** What is wrong with a database address, quoting nothing of it, or null. */
 export function urlProblem(url: string): string | null {
   const dialect = dialectOfUrl(url);
-  if (dialect === null) return 'unsupported URL scheme';
-  if (dialect === 'postgresql') return URL.canParse(url) ? pathProblem(new URL(url)) : 'is no address';
+  if (dialect === null) return 'must begin with postgres://, postgresql://, mysql:// or mariadb://';
+  if (dialect === 'postgresql') return URL.canParse(url) ? pathProblem(new URL(url)) : unreadableUrl;
   const read = readMysqlUrl(url);
   return typeof read === 'string' ? read : null;
 }

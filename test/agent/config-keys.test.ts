@@ -258,8 +258,11 @@ const rows: Record<string, () => Row> = {
     fallback: 'postgres://u@localhost/d',
     good: 'mysql://u:p@localhost/d',
     bad: [
-      ['oracle://h', 'unsupported URL scheme'],
-      ['postgres://a b', 'is no address'],
+      ['oracle://h', 'must begin with postgres://, postgresql://, mysql:// or mariadb://'],
+      ['postgres://a b', 'cannot be read as an address'],
+      ['postgres://u:hunter/2@h/d', 'in a name or password / is written as %2F'],
+      ['mysql://u:hunter#2@h/d', '# as %23'],
+      ['mysql://u:100%@h/d', '% as %25'],
       ['mysql://h/d', 'names no host or no user'],
       ['postgres://u@h/d?options=-c%20search_path%3Dapp', 'use the key search_path'],
       ['', 'is empty'],
@@ -282,7 +285,7 @@ const rows: Record<string, () => Row> = {
     good: 'postgres://reader@localhost/d',
     bad: [
       ['mysql://u@localhost/d', 'is of another kind of database than url'],
-      ['redis://h', 'unsupported URL scheme'],
+      ['redis://h', 'must begin with postgres://, postgresql://, mysql:// or mariadb://'],
     ],
   }),
   'databases.<name>.<environment>.read_url_file': () => ({
@@ -377,7 +380,7 @@ describe('several databases and environments (AP-01)', () => {
         'server.agent_token': 'secret token',
       });
     for (const why of [
-      'databases.shop.staging.url: unsupported URL scheme',
+      'databases.shop.staging.url: must begin with postgres://, postgresql://, mysql:// or mariadb://',
       'databases.shop.production.url_file: no such file',
       'databases.reports.staging.url: a url or url_file is needed',
       'server.agent_token: holds a character that no token has',

@@ -61,7 +61,7 @@ ${database}read_url = "\${READ:-postgresql://r@localhost/d}"`,
     [
       'an unsupported scheme',
       `${server}[databases.shop.staging]\nurl = "oracle://h"`,
-      'databases.shop.staging.url: unsupported URL scheme',
+      'databases.shop.staging.url: must begin with postgres://, postgresql://, mysql:// or mariadb://',
     ],
     ['a bad name', `${server}[databases.Shop.staging]\nurl = "postgres://h/d"`, 'databases.Shop: '],
     ['an undefined variable', `agent_id = "\${NOPE}"\n${server}${database}`, 'agent_id: environment variable NOPE is not set'],

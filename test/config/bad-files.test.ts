@@ -30,6 +30,12 @@ describe('a bad configuration (configuration.md 13)', () => {
     expect(errorsOf(`${MINIMAL}[mcp]\r\nallowed_origins = ["https://a.example", \${B} ]\r\n`)).toEqual(told(41));
   });
 
+  it('is refused with advice for a password that ends the address too early, quoting nothing of it', () => {
+    const why = 'cannot be read as an address; in a name or password / is written as %2F, ? as %3F, # as %23, % as %25';
+    for (const password of ['hunter/2', 'hunter?2', 'hunter#2'])
+      expect(errorsOf(MINIMAL.replace('pw@', `${password}@`))).toEqual([`server.toml:3:7: database.url: ${why}`]);
+  });
+
   it('is refused in one line when it is the file of another program (CF-4)', () => {
     expect(errorsOf(agentToml)).toEqual(['server.toml:1:1: this is an agent.toml, which "svc-agent --config" reads']);
     expect(errorsOf(svcToml)).toEqual(['server.toml:1:1: this is a svc.toml, which "svc" reads for the command line']);

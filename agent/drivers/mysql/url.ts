@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { unreadableUrl } from '../../../lib/unreadable-url.js';
 
 export interface MysqlAddress {
   host: string;
@@ -18,7 +19,7 @@ const modes = ['disabled', 'required', 'verify_ca', 'verify_identity'] as const;
  * the address.
  */
 export function readMysqlUrl(text: string): MysqlAddress | string {
-  if (!URL.canParse(text)) return 'is no address';
+  if (!URL.canParse(text)) return unreadableUrl;
   const url = new URL(text);
   const { searchParams: options } = url;
   for (const name of options.keys())
@@ -41,6 +42,6 @@ export function readMysqlUrl(text: string): MysqlAddress | string {
       tls: { mode, ca: options.get('ssl-ca') },
     };
   } catch {
-    return 'is not percent-encoded';
+    return unreadableUrl;
   }
 }
