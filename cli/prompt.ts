@@ -7,7 +7,9 @@ export function confirm(terminal: Terminal, question: string, signal: AbortSigna
     if (signal.aborted) return reject(signal.reason);
     // Without `terminal`: readline would switch to raw mode, and Ctrl-C would no longer be a signal.
     const lines = createInterface({ input: terminal.stdin, terminal: false });
+    let isAnswered = false;
     const end = (settle: () => void) => {
+      isAnswered = true;
       settle();
       signal.removeEventListener('abort', onAbort);
       lines.close();
@@ -16,7 +18,11 @@ export function confirm(terminal: Terminal, question: string, signal: AbortSigna
     const onAbort = () => end(() => reject(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
     lines.once('line', (line) => end(() => resolve(/^\s*y(es)?\s*$/i.test(line))));
-    lines.once('close', () => resolve(false));
+    lines.once('close', () => {
+      // At Ctrl-D nobody has ended the line of the question.
+      if (!isAnswered) terminal.stderr.write('\n');
+      resolve(false);
+    });
     terminal.stderr.write(`${question} [y/N] `);
   });
 }

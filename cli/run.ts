@@ -67,7 +67,7 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
 /** What became of the request is open: it may go on, or a cancel may be on its way. */
 function interruptedAgain(what: string, { requestId }: CommandFailure): CommandFailure {
   const hint = requestId === undefined ? null : `svc request show ${requestId} says what becomes of the request`;
-  return Object.assign(failure('interrupted', `${what}: interrupted`, { hint }), { requestId });
+  return Object.assign(new CommandFailure('interrupted', `${what}: interrupted`, { hint, reason: 'SIGINT' }), { requestId });
 }
 
 const openLogin: OpenLogin = async (...login) => (await import('./login/bearer.js')).loginBearer(...login);

@@ -78,6 +78,8 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
       end();
     },
     fail(problem) {
+      // The terminal has shown ^C somewhere in its line.
+      if (mode === 'human' && problem.reason === 'SIGINT' && stderr.isTTY === true) stderr.write('\n');
       if (mode !== 'human') stdout.write(jsonLine(problem, problem, [...warnings, ...last]));
       else if (problem.human !== null) stdout.write(problem.human());
       if (mode !== 'quiet') stderr.write(errorLines(problem, noteStyle));

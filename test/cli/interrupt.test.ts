@@ -7,6 +7,8 @@ import { eventually } from '../support/processes.js';
 import { login, runSvc, type SvcOptions } from './run-svc.js';
 import { conflict, created, failedEnvelope, paths, requestId, shown, twoRows } from './samples.js';
 
+type Control = Parameters<NonNullable<SvcOptions['started']>>[0];
+
 let api: FakeApi;
 beforeEach(async () => {
   api = await startFakeApi();
@@ -16,7 +18,7 @@ afterEach(() => api.close());
 
 /** Runs `execute`, interrupts once the server has got a call of that path, then answers the question. */
 async function interruptedAt(path: string, options: SvcOptions, answer?: string, ...argv: string[]) {
-  let control: Parameters<NonNullable<SvcOptions['started']>>[0] | undefined;
+  let control: Control | undefined;
   const running = runSvc(['execute', 'SELECT 1', ...argv], {
     environment: login(api.url),
     ...options,
@@ -55,6 +57,18 @@ describe('Ctrl-C (CL-26)', () => {
     const result = await interruptedAt(paths.stream, { terminal: true }, '\n');
     expect(result.code).toBe(130);
     expect(api.bodies(paths.cancel)).toEqual([]);
+  });
+
+  it.each([
+    ['the end of the input', (control: Control) => void control.stdin.end()],
+    ['Ctrl-C', (control: Control) => control.interrupt()],
+  ])('tells below the question that %s leaves without an answer', async (_, leave) => {
+    const { stderr } = await runSvc(['execute', 'update t set a = 1', '--no-preflight'], {
+      environment: login(api.url),
+      terminal: true,
+      started: (control) => void eventually(() => control.stderr().endsWith('[y/N] ')).then(() => leave(control)),
+    });
+    expect(stderr).toMatch(/\[y\/N\] \n.*error:/);
   });
 
   it('cancels after a yes, with its reason', async () => {
