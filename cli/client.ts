@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type JsonText, tryJson } from '../lib/json/read.js';
 import { visible } from '../lib/visible.js';
 import type { ServerSettings } from './config/server.js';
-import { withCredentialHint } from './credential-hint.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
+import { withSettingsHint } from './settings-hint.js';
 import type { Limits } from './terminal.js';
 import { repeated } from './tries.js';
 import { version } from './version.js';
@@ -103,7 +103,7 @@ export function createClient(options: ClientOptions): Client {
       if (typeof server === 'string' && release(server) !== release(version)) options.onOtherVersion(server);
       const isFine = answer.status >= 200 && answer.status < 300;
       if (!isFine && !call.accept?.includes(answer.status))
-        throw withCredentialHint(answerFailure(what, answer.status, answer.text), settings);
+        throw withSettingsHint(answerFailure(what, answer.status, answer.text), settings);
       return { status: answer.status, headers: answer.headers, text: answer.text, json: () => jsonOf(what, answer) };
     },
     close: () => way.agent.destroy(),

@@ -50,6 +50,17 @@ describe('calling the server', () => {
     expect(error).toEqual({ code: 'validation.failed', message: expect.any(String), hint: null });
   });
 
+  it('says which part of the address is too much where the gateway knows no such path', async () => {
+    const noPath = { status: 404, body: { error: 'no such path', code: 'route.not_found', hint: null } };
+    api.on('GET /api/api/me', noPath).on('GET /api/me', noPath);
+    const hintAt = async (url: string) =>
+      JSON.parse((await runSvc(['whoami', '--json'], { environment: login(url) })).stdout).error.hint;
+    expect(await hintAt(`${api.url}/api/`)).toBe(
+      'leave out /api in [server] url of svc.toml, or SVC_SERVER_URL, unless a proxy serves the gateway there',
+    );
+    expect(await hintAt(api.url)).toBeNull();
+  });
+
   it('names the request and how to go on when a server or a proxy fails on the way, or the credential ends (CL-22)', async () => {
     api.on(paths.create, created('dispatched')).on(paths.stream, { drop: true });
     for (const [reply, code] of [

@@ -1,11 +1,17 @@
 import type { ServerSettings } from './config/server.js';
 import { CommandFailure } from './failure.js';
 
-/** Says what to do about a credential that the server refuses. A suspended person is not told to log in again: that would be in vain. */
-export function withCredentialHint(problem: CommandFailure, { credential, source }: ServerSettings): CommandFailure {
+/** Says what to do about a credential or an address that the server refuses. A suspended person is not told to log in again: that would be in vain. */
+export function withSettingsHint(problem: CommandFailure, { credential, source, baseUrl }: ServerSettings): CommandFailure {
   const { code, message, reason, exit, data } = problem;
-  const hint = credential.kind === 'login' ? loginHint(code) : tokenHint(code, source);
+  const hint = pathHint(code, baseUrl.pathname) ?? (credential.kind === 'login' ? loginHint(code) : tokenHint(code, source));
   return hint === null || problem.hint !== null ? problem : new CommandFailure(code, message, { hint, reason, exit, data });
+}
+
+/** People take the address from the API's documentation or the web console, with the path that stands there. */
+function pathHint(code: string, path: string): string | null {
+  if (code !== 'route.not_found' || path === '/') return null;
+  return `leave out ${path} in [server] url of svc.toml, or SVC_SERVER_URL, unless a proxy serves the gateway there`;
 }
 
 /** The credential was refused, and another one of the same person would do. */
