@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { expandText, type Variables } from '../lib/expansion.js';
+import { fileFault } from '../lib/file-fault.js';
 
 /** What reading a configuration needs: the base for relative paths, the environment, and a place to report mistakes. */
 export interface Reading {
@@ -76,5 +77,5 @@ function readUtf8(file: string): string {
 function unreadable(error: unknown): string {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'ENOENT') return 'no such file';
-  return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `cannot be read (${code ?? 'error'})`;
+  return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `cannot be read (${fileFault(error)})`;
 }

@@ -1,4 +1,4 @@
-import { fileFault } from './file-fault.js';
+import { fileFault } from '../lib/file-fault.js';
 
 /**
  * Ends the process when what it prints cannot be written: quietly when nobody reads it any more, else with the reason, which would look like a short

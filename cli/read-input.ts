@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
+import { fileFault } from '../lib/file-fault.js';
 import type { Context } from './context.js';
 import { failure } from './failure.js';
-import { fileFault } from './file-fault.js';
 
 /** The server accepts 100,000 bytes of SQL (RQ-12). Reads a little more, so that the server's own refusal names the limit. */
 const maxInputBytes = 4 * 1024 * 1024;

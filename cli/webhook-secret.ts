@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { webhookKey } from '../crypto/webhook-signature.js';
+import { fileFault } from '../lib/file-fault.js';
 import type { Context } from './context.js';
 import { failure } from './failure.js';
-import { fileFault } from './file-fault.js';
 
 export interface SecretOptions {
   secretEnv?: string;

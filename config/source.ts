@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
 import { kindOfConfig, misplaced } from '../lib/config-kind.js';
+import { fileFault } from '../lib/file-fault.js';
 import { MAX_DEPTH } from './positions.js';
 import type { ConfigProblem } from './types.js';
 
@@ -16,8 +17,7 @@ export function readSource(file: string): { text: string } | Problem {
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array(readFileSync(file))) };
   } catch (error) {
     if (error instanceof TypeError) return unreadable(file, 'is not UTF-8');
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    if (code !== 'ENOENT') return unreadable(file, `cannot be read: ${code}`);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return unreadable(file, `cannot be read (${fileFault(error)})`);
     return { problem: { ...unreadable(file, 'there is no such file').problem, hint: 'svc init writes one' } };
   }
 }

@@ -10,6 +10,7 @@ import { openDatabase } from '../db/open-database.js';
 import { breakingSince } from '../db/schema-version.js';
 import { GatewayError } from '../domain/errors.js';
 import { nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';
+import { fileFault } from '../lib/file-fault.js';
 import { sleep } from '../lib/sleep.js';
 import { enterSecretKey } from './enter-secret-key.js';
 import { makePrivateFolder } from './private-files.js';
@@ -118,7 +119,7 @@ function databaseSettings(config: Config['database'], applicationName: string) {
 /** Seals signing keys and authenticates approvals (HD-50). Server and worker need the same key. */
 async function ownSecretKey(config: Config, log: Logger): Promise<Uint8Array> {
   await makePrivateFolder(config.stateDir).catch((error: NodeJS.ErrnoException) => {
-    throw new StartError(`state_dir: ${config.stateDir} cannot be created or used: ${error.code}`);
+    throw new StartError(`state_dir: ${config.stateDir} cannot be created or used (${fileFault(error)})`);
   });
   return loadSecretKey(config.security, (text) => log.warn({}, text));
 }

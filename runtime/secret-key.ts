@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/types.js';
 import { keyOf } from '../crypto/key-text.js';
+import { fileFault } from '../lib/file-fault.js';
 import { createPrivateFile, isReadableByOthers, readIfThere } from './private-files.js';
 import { StartError } from './start-error.js';
 
@@ -28,13 +29,13 @@ export async function loadExistingSecretKey(security: Config['security']): Promi
 
 function createKeyFile(path: string): Promise<boolean> {
   return createPrivateFile(path, randomBytes(32).toString('hex')).catch((error: NodeJS.ErrnoException) => {
-    throw new StartError(`security.secret_key_file: ${path} cannot be made: ${error.code}`);
+    throw new StartError(`security.secret_key_file: ${path} cannot be made (${fileFault(error)})`);
   });
 }
 
 function readKeyFile(path: string): Promise<string | null> {
   return readIfThere(path).catch((error: NodeJS.ErrnoException) => {
-    throw new StartError(`security.secret_key_file: ${path} cannot be read: ${error.code}`);
+    throw new StartError(`security.secret_key_file: ${path} cannot be read (${fileFault(error)})`);
   });
 }
 

@@ -13,10 +13,10 @@ import {
 } from '../../domain/audit/export-check.js';
 import { type ExportFormat, exportForms, type Manifest } from '../../domain/audit/export-format.js';
 import { parseEventLine, parseManifestLine } from '../../domain/audit/export-parse.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { firstLineOf, formatOfFirstLine, lastLineOf, linesOf } from '../audit-file.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import type { Answer } from '../output/output.js';
 
 /** Options of `svc audit verify`, with the file or without. */

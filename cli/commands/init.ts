@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, normalize, resolve } from 'node:path';
+import { fileFault } from '../../lib/file-fault.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import { agentToml } from '../init/agent-toml.js';
 import { serverToml } from '../init/server-toml.js';
 import { svcToml } from '../init/svc-toml.js';

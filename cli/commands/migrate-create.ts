@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileNameOf, newVersion } from '../../domain/migration/version.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { migrationsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import { migrationNames } from '../migrations/directory.js';
 import type { Answer } from '../output/output.js';
 

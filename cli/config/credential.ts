@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { fileFault } from '../../lib/file-fault.js';
 import { failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import type { FileLayer } from './file.js';
 import type { Layered, Layers } from './layers.js';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { isTable, kindOfConfig, misplaced } from '../../lib/config-kind.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { nearest } from '../../lib/nearest.js';
 import { failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 
 /** One configuration file as written: known keys by their dotted path, unexpanded (CL-04). */
 export interface FileLayer {

@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { waitUntil } from '../../lib/deadline.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import { configDirectory } from './layers.js';
 
 /** What a person has trusted: the project file of one folder may send this person's credentials to one address (HD-60). */

@@ -1,12 +1,12 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { fileFault } from '../../lib/file-fault.js';
 import { compactJson, type JsonText, readJson } from '../../lib/json/read.js';
 import { viewResult } from '../../lib/result-view.js';
 import { visibleJson } from '../../lib/visible.js';
 import { defaultResultFormat, resultsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';

@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:
 import { dirname, join } from 'node:path';
 import { takeLock } from '../../bin/lock.mjs';
 import { waitUntil } from '../../lib/deadline.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { configDirectory } from '../config/layers.js';
 import { CommandFailure, failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 import { isOwnFolder, readOwn } from './own-files.js';
 
 /** One login: what a server address gets, and how it is renewed. Times are RFC 3339 by this machine's clock. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type MigrationFile, readMigrationFile } from '../../domain/migration/file.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { failure } from '../failure.js';
-import { fileFault } from '../file-fault.js';
 
 export interface LocalMigration extends MigrationFile {
   fileName: string;

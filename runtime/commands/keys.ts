@@ -3,8 +3,9 @@ import { keyOf } from '../../crypto/key-text.js';
 import type { Database } from '../../db/client.js';
 import { type KeyPurpose, listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
 import { GatewayError } from '../../domain/errors.js';
+import { fileFault } from '../../lib/file-fault.js';
 import { type KeyWork, revokeSigningKey, rotateKeys, rotatesAtOnce } from '../key-rotation.js';
-import { codeOf, isReadableByOthers, readIfThere } from '../private-files.js';
+import { isReadableByOthers, readIfThere } from '../private-files.js';
 import { rotateSecretKey } from '../rotate-secret-key.js';
 import { loadExistingSecretKey } from '../secret-key.js';
 import { tryOpenKey } from '../signing-keys.js';
@@ -79,7 +80,7 @@ async function rotateSecret(security: Config['security'], database: Database, fi
 /** Reads 64 hex characters from a file that only its owner can read. Errors quote no byte of it. */
 async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuffer>> {
   const text = await readIfThere(file).catch((error: unknown) => {
-    throw new StartError(`${file}: cannot be read: ${codeOf(error)}`);
+    throw new StartError(`${file}: cannot be read (${fileFault(error)})`);
   });
   if (text === null) throw new StartError(`${file}: there is no such file`);
   if (await isReadableByOthers(file)) throw new StartError(`${file}: the key is readable by others (chmod 600 ${file})`);

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { readStateDir } from '../../config/state-dir.js';
 import { waitUntil } from '../../lib/deadline.js';
-import { codeOf, readIfThere } from '../private-files.js';
+import { fileFault } from '../../lib/file-fault.js';
+import { readIfThere } from '../private-files.js';
 import { type ReloadRecord, readReloadRecord } from '../reload-record.js';
 import { type Say, sayAll, standardStreams } from './say.js';
 
@@ -57,7 +58,7 @@ async function serverOf(stateDir: string): Promise<number | string> {
   try {
     pid = Number(await readIfThere(path));
   } catch (error) {
-    return `${path}: cannot be read: ${codeOf(error)}; run this as the user of the server`;
+    return `${path}: cannot be read (${fileFault(error)}); run this as the user of the server`;
   }
   if (!Number.isInteger(pid) || pid <= 0) return `${path}: no server runs with this state_dir`;
   const isServer = await runsServer(pid);

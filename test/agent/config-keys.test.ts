@@ -143,7 +143,7 @@ const rows: Record<string, () => Row> = {
     means: 'svc_file',
     bad: [
       ['none', 'no such file'],
-      ['.', 'cannot be read (EISDIR)'],
+      ['.', 'cannot be read (it is a folder)'],
       [file('blank', ' \n'), 'is empty'],
     ],
   }),

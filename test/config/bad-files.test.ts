@@ -17,7 +17,10 @@ describe('a bad configuration (configuration.md 13)', () => {
       ok: false,
       errors: [{ line: 1, column: 1, message: 'there is no such file', hint: 'svc init writes one' }],
     });
-    expect(loadConfig('/', {})).toMatchObject({ ok: false, errors: [{ line: 1, column: 1, message: 'cannot be read: EISDIR' }] });
+    expect(loadConfig('/', {})).toMatchObject({
+      ok: false,
+      errors: [{ line: 1, column: 1, message: 'cannot be read (it is a folder)' }],
+    });
   });
 
   it('is refused alone for a syntax error, with its place and nothing quoted (CF-62)', () => {

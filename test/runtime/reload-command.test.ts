@@ -14,5 +14,5 @@ it('svc server reload tells in one line that it cannot read what another user ow
   const lines: string[] = [];
   const say = { out: (line: string) => void lines.push(line), err: (line: string) => void lines.push(line) };
   expect(await runReload({ config }, say)).toBe(1);
-  expect(lines).toEqual([`${pidFile}: cannot be read: EISDIR; run this as the user of the server`]);
+  expect(lines).toEqual([`${pidFile}: cannot be read (it is a folder); run this as the user of the server`]);
 });

@@ -10,6 +10,6 @@ it('a key file that cannot be read is told by its key, without a stack (OP-51, C
   await mkdir(secretKeyFile, { mode: 0o700 });
   const security = { secretKey: null, secretKeyFile, secretKeyFileNamed: false, auditPublicKeys: [] };
   await expect(loadExistingSecretKey(security)).rejects.toEqual(
-    new StartError(`security.secret_key_file: ${secretKeyFile} cannot be read: EISDIR`),
+    new StartError(`security.secret_key_file: ${secretKeyFile} cannot be read (it is a folder)`),
   );
 });

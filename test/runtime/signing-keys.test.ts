@@ -150,7 +150,7 @@ describe('svc server keys (ET-25, ET-26)', () => {
   it('import and rotate-secret tell in one line that their file cannot be read (OP-51, CL-60)', async () => {
     await ring();
     const file = await temporaryFolder();
-    const told = { code: 1, text: `${file}: cannot be read: EISDIR` };
+    const told = { code: 1, text: `${file}: cannot be read (it is a folder)` };
     expect([await keys({ verb: 'import', file }), await keys({ verb: 'rotate-secret', file })]).toEqual([told, told]);
   });
 
