@@ -19,10 +19,9 @@ export const isOf = (stamp, signature) => stamp?.released === true || stamp?.sig
 
 /** Processes that start together build only once: the others wait and use the first one's build. */
 export async function underLock(name, work) {
-  mkdirSync(dist, { recursive: true });
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
-    const lock = takeLock(join(dist, name));
+    const lock = lockOf(name);
     if (lock.release) {
       try {
         return await work();
@@ -32,6 +31,19 @@ export async function underLock(name, work) {
     }
     if (Date.now() > deadline) throw new Error(`process ${lock.holder} has been building for too long; stop it and start again`);
     await sleep(50);
+  }
+}
+
+/** Whoever may not write here, as a service's user, needs a build that somebody else has made. */
+function lockOf(name) {
+  try {
+    mkdirSync(dist, { recursive: true });
+    return takeLock(join(dist, name));
+  } catch (error) {
+    if (error.code === undefined) throw error;
+    throw new Error(
+      `a build is needed, and ${dist} cannot be written (${error.code}); as the owner of ${root} run: npm run build`,
+    );
   }
 }
 

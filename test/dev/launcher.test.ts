@@ -42,6 +42,13 @@ describe('the launchers svc and svc-agent', () => {
     expect(output).toMatch(/^error: the sources cannot be built\ncli\/word\.ts:1:\d+: /);
   });
 
+  it('say who must build them where this user cannot', async () => {
+    writeFileSync(join(clone, 'dist'), '');
+    const output = `error: a build is needed, and ${join(clone, 'dist')} cannot be written (EEXIST); as the owner of ${clone} run: npm run build\n`;
+    expect(await run(clone, 'svc')).toEqual({ code: 1, output });
+    expect(await run(clone, 'svc-agent')).toEqual({ code: 1, output });
+  });
+
   it('find the files of the repository from the build', async () => {
     writeFileSync(join(clone, 'cli/word.ts'), `export const word = new URL('../db/schema.sql', import.meta.url).pathname;`);
     mkdirSync(join(clone, 'db'));
