@@ -24,7 +24,7 @@ export async function init(context: Context, _: readonly string[], options: Init
   const folder = resolve(context.terminal.directory, outputDir);
   const written = Object.entries(files).map(([name, text]) => ({ path: join(outputDir, name), file: join(folder, name), text }));
   const there = written.filter(({ file }) => existsSync(file)).map(({ path }) => path);
-  if (there.length > 0 && !force)
+  if (there.length > 0 && !force && !dryRun)
     throw failure(
       'config_error',
       `init: ${there.join(', ')} already ${there.length === 1 ? 'exists' : 'exist'}; nothing was written`,

@@ -86,6 +86,14 @@ describe('svc init (cli.md section 6)', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
+  it('with --dry-run shows them beside files that are there, to compare', async () => {
+    const directory = await temporaryFolder();
+    writeFileSync(join(directory, 'agent.toml'), 'mine');
+    const { code, stdout } = await runSvc(['init', '--dry-run'], { directory });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('--- agent.toml\n# The agent')]);
+    expect(read(directory, 'agent.toml')).toBe('mine');
+  });
+
   it('says which file cannot be written', async () => {
     const directory = await temporaryFolder();
     writeFileSync(join(directory, 'file'), '');
