@@ -22,9 +22,12 @@ const USAGE = `Usage: svc-agent [--config PATH]
 
 Runs approved requests on the databases that agent.toml names.
 
-  --config PATH         configuration (default: $SVC_AGENT_CONFIG, else agent.toml)
-  --check               check configuration, server, databases and markers; change nothing
-  --reload              make the running agent read the databases of agent.toml again (like SIGHUP), and print the result
+  --config PATH         configuration (default: $SVC_AGENT_CONFIG,
+                        else agent.toml)
+  --check               check configuration, server, databases and markers;
+                        change nothing
+  --reload              make the running agent read the databases of agent.toml
+                        again (like SIGHUP), and print the result
   --print-marker-ddl D  print the SQL that creates the marker table
   -v, --version         print the version
   -h, --help            print this help

@@ -29,7 +29,9 @@ async function call(...argv: string[]): Promise<{ code: number; out: string; err
 describe('svc-agent', () => {
   it('prints version, help and marker statements', async () => {
     expect(await call('-v')).toMatchObject({ code: 0, out: 'svc-agent 0.1.0\n' });
-    expect((await call('--help')).out).toContain('Usage: svc-agent');
+    const help = (await call('--help')).out;
+    expect(help).toContain('Usage: svc-agent');
+    expect(Math.max(...help.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
     expect((await call('--print-marker-ddl', 'postgresql')).out).toContain(
       'PRIMARY KEY (request_id, fence, step, execution_id));',
     );
