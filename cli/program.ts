@@ -76,7 +76,15 @@ function createProgram(version: string | null, bind: Bind): Command {
     .option('--merge-global', 'also read the global file')
     .option('-d, --database <name>', 'database (SVC_DATABASE)')
     .option('-e, --environment <env>', 'environment (SVC_ENV)')
-    .addOption(new Option('--format <mode>', 'output format').choices(['human', 'json', 'quiet', 'github', 'sarif']))
+    .addOption(
+      new Option('--format <mode>', 'output format; github and sarif only for migrate lint').choices([
+        'human',
+        'json',
+        'quiet',
+        'github',
+        'sarif',
+      ]),
+    )
     .option('--json', 'the same as --format json')
     .option('--allow-insecure', 'allow plain http to other hosts (SVC_ALLOW_INSECURE)')
     .option('-y, --yes', 'do not ask for confirmation (SVC_YES)')

@@ -5,7 +5,7 @@ import { flag, instant, list, named, oneOf, text, userIdText, uuid } from '../ht
 
 export const userId = z
   .string()
-  .refine(isUserId, 'must have 1 to 128 characters of letters, digits and -_@.')
+  .refine(isUserId, 'must have 1 to 128 characters of A-Z a-z 0-9 - _ @ .')
   .meta({ pattern: userIdPattern.source });
 
 const roleName = text('The name of a role.', { pattern: roleNamePattern.source });
@@ -49,7 +49,7 @@ export const userPatch = z
     slack_user_id: z
       .string()
       .max(64)
-      .regex(/^(?:[UW][A-Z0-9]+)?$/, 'must be U or W and then capitals and digits')
+      .regex(/^(?:[UW][A-Z0-9]+)?$/, 'must be U or W, followed by capital letters and digits')
       .nullish()
       .meta({ description: "The user's id in Slack. null or an empty text ends the link." }),
   })

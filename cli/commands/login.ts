@@ -27,7 +27,7 @@ export async function login(context: Context, _: readonly string[], options: Log
   const settings = context.settings();
   const { credential, baseUrl, ca } = settings;
   if (credential.kind === 'token')
-    throw failure('config_error', `${settings.source} is used instead of a login`, { hint: 'take it away, then svc login' });
+    throw failure('config_error', `${settings.source} is used instead of a login`, { hint: 'remove it, then svc login' });
   await context.admit();
   const store = storeOf(
     credentialsFolder(context.terminal.environment),
