@@ -9,8 +9,9 @@ const page = plainPage(
   `<p>SQL statements and migrations reach the databases behind this gateway once the people who must approve them have done so.</p>
 <p>Work with it on the command line. Set <code>SVC_SERVER_URL</code> to the address of this page, and <code>SVC_TOKEN</code> to the token that an administrator gave you:</p>
 <pre>svc whoami</pre>
-<p>Ask for your first statement, and see what became of it:</p>
-<pre>svc execute "select 1" --reason "trying it"</pre>
+<p>See which databases there are, ask for your first statement on one of them, and see what became of it:</p>
+<pre>svc databases</pre>
+<pre>svc execute "select 1" -d DATABASE -e ENVIRONMENT --reason "trying it"</pre>
 <pre>svc request list</pre>
 <p>Programs use the <a href="docs">API</a>. Its page needs the same token, unless this gateway shows it to everybody.</p>
 `,

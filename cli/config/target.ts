@@ -12,7 +12,7 @@ export function databaseName(layers: Layers, options: GlobalOptions): string {
   const name = options.database ?? layers.find('default_database')?.text ?? (listed.length === 1 ? listed[0] : undefined);
   if (name === undefined)
     throw failure('config_error', 'no database is named', {
-      hint: 'use --database, SVC_DATABASE, or default_database in svc.toml',
+      hint: 'use --database, SVC_DATABASE, or default_database in svc.toml; svc databases lists those that you can see',
     });
   if (listed.length > 0 && !listed.includes(name))
     throw failure('config_error', `the database ${name} is not listed under [databases]`, {

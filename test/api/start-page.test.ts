@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runSvc } from '../cli/run-svc.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;
@@ -13,6 +14,30 @@ it('a browser at the address of the server learns how to begin, without a creden
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(text).toContain('svc whoami');
   }
+});
+
+it('its commands run with nothing set but the address and a token', async () => {
+  const { text } = await api.call('GET', '/');
+  const environment = { SVC_SERVER_URL: api.url, SVC_TOKEN: api.tokens.requester };
+  const codes = [];
+  for (const [, command] of text.matchAll(/<pre>svc (.*)<\/pre>/g)) {
+    const words = command!
+      .replace('DATABASE', 'shop')
+      .replace('ENVIRONMENT', 'production')
+      .match(/"[^"]+"|\S+/g)!;
+    const { code, stderr } = await runSvc(
+      words.map((word) => word.replaceAll('"', '')),
+      { environment },
+    );
+    codes.push([words[0], code, /^error: .*/m.exec(stderr)?.[0]]);
+  }
+  // The request waits for its approvers.
+  expect(codes).toEqual([
+    ['whoami', 0, undefined],
+    ['databases', 0, undefined],
+    ['execute', 2, undefined],
+    ['request', 0, undefined],
+  ]);
 });
 
 it('the page names nothing of this gateway, runs nothing and cannot be framed', async () => {
