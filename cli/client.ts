@@ -61,6 +61,8 @@ export interface ClientOptions {
   what: string;
   /** Called once when the server's version differs (CL-11). */
   onOtherVersion(server: string): void;
+  /** Called when the first answer does not come for a while. */
+  onSilence(server: string): void;
 }
 
 const tries = 3;
@@ -92,9 +94,12 @@ export function createClient(options: ClientOptions): Client {
       const onAway = isRepeated && call.method === 'GET' && hasAnswered ? (call.onAway ?? null) : null;
       const most = isRepeated ? tries : 1;
       const once = (isAgain: boolean) => attempt(isAgain ? { ...call, ...call.again } : call, token, signal);
-      const answer = await repeated(once, { most, onAway, limits, signal }).catch((error: unknown) => {
-        throw error instanceof NoAnswer ? awayFailure(what, settings.baseUrl, error) : error;
-      });
+      const stopTelling = hasAnswered || call.timeoutMs !== undefined ? null : tellSilence(options);
+      const answer = await repeated(once, { most, onAway, limits, signal })
+        .catch((error: unknown) => {
+          throw error instanceof NoAnswer ? awayFailure(what, settings.baseUrl, error) : error;
+        })
+        .finally(stopTelling);
       if (answer.status < 500) {
         hasAnswered = true;
         call.onAway?.(null);
@@ -108,6 +113,12 @@ export function createClient(options: ClientOptions): Client {
     },
     close: () => way.agent.destroy(),
   };
+}
+
+/** Later answers that take long come while a request is followed, which shows that the command runs. */
+function tellSilence({ limits, settings, onSilence }: ClientOptions): () => void {
+  const timer = setTimeout(() => onSilence(settings.baseUrl.origin), limits.silenceMs);
+  return () => clearTimeout(timer);
 }
 
 /** The server's refusal as `<what was tried>: <server error>`, with the server's code and hint. */

@@ -101,6 +101,7 @@ function clientOf(context: Context, token: TokenSource, admit: ReturnType<typeof
     what,
     onOtherVersion: (server) =>
       output.warnAtEnd(`the server is version ${server}, svc is version ${version}; use the same version`),
+    onSilence: (server) => output.note(`${server} has not answered yet ...`),
   });
 }
 

@@ -21,6 +21,8 @@ export interface Terminal {
 export interface Limits {
   connectMs: number;
   callMs: number;
+  /** After so long without a first answer a person is told so. Longer than a preflight waits for a plan unless it is told otherwise. */
+  silenceMs: number;
   /** Added to the wait of a request long poll. */
   waitGraceMs: number;
   streamMs: number;
@@ -56,6 +58,7 @@ export interface Limits {
 export const standardLimits: Limits = {
   connectMs: 10_000,
   callMs: 30_000,
+  silenceMs: 6_000,
   waitGraceMs: 30_000,
   streamMs: 330_000,
   retryPauseMs: 250,

@@ -35,6 +35,16 @@ describe('a server or a proxy that gives no answer', () => {
     });
   });
 
+  it('is told to a person while the command still waits for it, and to no script (CL-10)', async () => {
+    const url = await answering('');
+    const limits = { silenceMs: 30, callMs: 200 };
+    const told = `${url} has not answered yet ...\n`;
+    const { stderr } = await runSvc(['whoami'], { environment: login(url), limits });
+    expect(stderr).toMatch(new RegExp(`^${told}error: whoami: could not reach`));
+    const json = await runSvc(['whoami', '--json'], { environment: login(url), limits });
+    expect(json.stderr).not.toContain(told);
+  });
+
   it('ends a command by the time of a connection while a proxy opens no tunnel (CL-10)', async () => {
     const proxy = { ...login('https://gate.example.com'), HTTPS_PROXY: await answering('') };
     expect(await errorOf(proxy, { limits: { connectMs: 50 } })).toMatchObject({
