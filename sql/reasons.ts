@@ -12,7 +12,7 @@ const hints = {
   locks: null,
   'session state': null,
   'server files or client data': 'use SELECT or INSERT',
-  reserved_table: null,
+  reserved_table: 'agents keep there what they have run; no request may name it',
   'not understood': null,
 } as const satisfies Record<string, string | null>;
 

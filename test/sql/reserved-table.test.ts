@@ -7,7 +7,11 @@ beforeAll(async () => {
 });
 afterAll(() => classifier.close());
 
-const refused = { verdict: 'refused', reason: expect.stringMatching(/^reserved_table: svc_execution_marker/) };
+const refused = {
+  verdict: 'refused',
+  reason: expect.stringMatching(/^reserved_table: svc_execution_marker/),
+  hint: 'agents keep there what they have run; no request may name it',
+};
 const options = { statementTimeoutSecs: 30 } as const;
 
 const postgres = [
