@@ -1,8 +1,8 @@
 import { sleep } from '../../lib/sleep.js';
 import { answerFailure } from '../client.js';
 import type { Context } from '../context.js';
-import { asksForLogin } from '../settings-hint.js';
 import { CommandFailure, failure, noOutcome } from '../failure.js';
+import { asksForLogin } from '../settings-hint.js';
 import { endedFailure, type Followed, waitsForApproval, waitsForResume } from './outcome.js';
 import { patiently } from './patience.js';
 import { createProgress, type Progress } from './progress.js';
