@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { refusal } from '../domain/errors.js';
-import { isUnreachable } from './errors.js';
+import { sleep } from '../lib/sleep.js';
+import { isRetryable, isUnreachable, sqlState } from './errors.js';
 
 const folder = fileURLToPath(new URL('./migrations/', import.meta.url));
 
@@ -26,13 +27,16 @@ export interface MigrateOptions {
   signal?: AbortSignal;
   /** Called when another process is migrating, which may take long. */
   onWait?: () => void;
+  /** Called each time that a migration did not get a lock, because a session holds one for long, such as a dump. */
+  onLocked?: () => void;
 }
 
 /**
  * Migrates the gateway's database at `url` to `schemaVersion`. Processes that start together wait for each other (OP-50). Without a
  * connection it is 503, as for calls.
  */
-export async function migrate(url: string, { connectTimeoutMs = 10_000, signal, onWait }: MigrateOptions = {}): Promise<void> {
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<void> {
+  const { connectTimeoutMs = 10_000, signal, onWait } = options;
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs, keepAlive: true });
   let isLost = false;
   const onLost = () => {
@@ -45,14 +49,7 @@ export async function migrate(url: string, { connectTimeoutMs = 10_000, signal, 
     await client.connect();
     await client.query(noTimeLimits);
     await lockSchema(client, onWait);
-    await runner({
-      dbClient: client,
-      dir: folder,
-      migrationsTable: 'schema_migrations',
-      direction: 'up',
-      noLock: true,
-      log: () => {},
-    });
+    await apply(client, options);
   } catch (error) {
     // The migration library wraps connection errors in its own words.
     throw isLost || isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
@@ -72,4 +69,31 @@ async function lockSchema(client: pg.Client, onWait: (() => void) | undefined): 
   if (rows[0]?.taken) return;
   onWait?.();
   await client.query(`select pg_advisory_lock(${schemaLock})`);
+}
+
+/** Whoever comes after a migration that waits for a lock waits too, for 3 s at most (OP-70). */
+const lockWaitMs = 1000;
+const pauseMs = 3000;
+
+/** A migration that does not get a lock is undone and made again later, so that the calls of processes that run go on meanwhile (OP-54). */
+async function apply(client: pg.Client, { signal, onLocked }: MigrateOptions): Promise<void> {
+  await client.query(`set lock_timeout = ${lockWaitMs}`);
+  for (;;) {
+    try {
+      await runner({
+        dbClient: client,
+        dir: folder,
+        migrationsTable: 'schema_migrations',
+        direction: 'up',
+        noLock: true,
+        log: () => {},
+      });
+      return;
+    } catch (error) {
+      if (sqlState(error) !== '55P03' && !isRetryable(error)) throw error;
+      await client.query('rollback');
+      onLocked?.();
+      await sleep(pauseMs, signal);
+    }
+  }
 }

@@ -90,14 +90,18 @@ async function prepare(
   settings: ReturnType<typeof databaseSettings>,
   log: Logger,
 ): Promise<void> {
-  let isTold = false;
-  const onWait = () => {
-    if (!isTold) log.info({}, 'waiting for another process that brings the database schema up to date');
-    isTold = true;
+  const told = new Set<string>();
+  const tellOnce = (text: string) => () => {
+    if (!told.has(text)) log.info({}, text);
+    told.add(text);
   };
+  const onWait = tellOnce('waiting for another process that brings the database schema up to date');
+  const onLocked = tellOnce(
+    'waiting for a long transaction on the gateway database, such as a dump, to bring its schema up to date',
+  );
   try {
     await patiently(() => reach(database));
-    await patiently(() => bringUpToDate(database, { ...settings, onWait }));
+    await patiently(() => bringUpToDate(database, { ...settings, onWait, onLocked }));
     await patiently(() => enterSecretKey(database, secretKey, log));
   } catch (error) {
     await database.close();
@@ -145,13 +149,13 @@ async function reach(database: Database): Promise<void> {
 /** A migration may take long, but if the server stops responding it is 503. */
 async function bringUpToDate(
   database: Database,
-  { url, connectTimeoutMs, onWait }: { url: string; connectTimeoutMs: number; onWait: () => void },
+  options: { url: string; connectTimeoutMs: number; onWait: () => void; onLocked: () => void },
 ): Promise<void> {
   const ended = new AbortController();
   const silent = untilSilent(database, ended.signal);
   silent.catch(() => {});
   try {
-    await Promise.race([migrate(url, { connectTimeoutMs, signal: ended.signal, onWait }), silent]);
+    await Promise.race([migrate(options.url, { ...options, signal: ended.signal }), silent]);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new StartError(`the database schema cannot be brought up to date: ${firstLine(error)}`);
