@@ -63,7 +63,9 @@ export async function request(input: RequestInput | undefined): Promise<string> 
       show(stored);
       timer.arm(stored.clock);
       await condition(() => told !== undefined || readAgain || timer.hasFired());
-      if (told !== undefined && told.version > stored.version) stored = told;
+      // An end that is not newer: the gateway's database is an older copy, or the known version is forged.
+      if (told?.final && told.version <= stored.version) readAgain = true;
+      else stored = newer(stored, told);
       told = undefined;
       if (!stored.final && (readAgain || timer.hasFired())) {
         readAgain = false;

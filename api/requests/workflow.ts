@@ -23,7 +23,9 @@ export async function showWorkflow(call: Call<{ id: string }, undefined, undefin
     throw maySee(call.caller, request) ? lacking(['request.view:any'], request) : unseen(call.caller, request);
   const [told, waiting] = await Promise.all([services.temporal.requestWorkflow(id), countNews(services.database, id)]);
   const same =
-    told.live === null ? FINAL.has(request.status) && told.liveError === 'not_running' : told.live.version === request.version;
+    told.live === null
+      ? FINAL.has(request.status) && told.liveError === 'not_running'
+      : told.live.version === request.version && told.live.status === request.status;
   return {
     workflow_id: requestWorkflowId(id),
     run_id: told.runId,

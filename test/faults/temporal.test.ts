@@ -1,4 +1,6 @@
+import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requestWorkflowId } from '../../workflows/messages.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { type System, startSystem } from '../support/system.js';
@@ -100,6 +102,25 @@ describe('while Temporal is away', { shuffle: false }, () => {
     await calls.untilExecuted(waiting);
     expect((await written(system))['waits-through']).toBe(1);
     await untilInStep([waiting]);
+  }, 180_000);
+
+  it('a workflow that knows another state of the same version, as after a restore of our database, is not in step (OP-74)', async () => {
+    const id = await calls.create('ahead', 'production', insertOf('ahead'));
+    await untilInStep([id]);
+    const connection = await Connection.connect({ address: temporal.address });
+    const view = { version: 2, status: 'dispatched', turn: 'agents', clock: null, final: false };
+    await new Client({ connection }).workflow.getHandle(requestWorkflowId(id)).signal('change', { view });
+    await connection.close();
+    await eventually(async () => ((await calls.workflow(id)).live as { version: number } | null)?.version === 2, waitMs);
+    expect((await calls.act(system.tokens.bob, id, 'approve')).status).toBe(200);
+    await untilTold(system);
+    expect(await calls.workflow(id)).toMatchObject({
+      stored: { version: 2, status: 'approved' },
+      live: { version: 2, status: 'dispatched' },
+      in_step: false,
+    });
+    expect((await calls.act(system.tokens.alice, id, 'cancel')).status).toBe(200);
+    await untilInStep([id]);
   }, 180_000);
 
   it('the loss of all its data costs no request its workflow (OP-73)', async () => {

@@ -256,6 +256,16 @@ describe('the request workflow', () => {
     expect(await untilKnown(worker, id, 'approved')).toMatchObject({ stored: { version: 2 } });
   });
 
+  it('that knows more than a restored database hears of an end that is not newer (ST-22)', async () => {
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    await handleOf(id).signal('approval', { view: { ...forged, version: 3, status: 'approved', final: false } });
+    await untilKnown(worker, id, 'approved');
+    await reject(worker.database, id);
+    await untilEnded(worker, id);
+    expect(await statusOf(worker, id)).toBe('rejected');
+  });
+
   it('ignores news that comes twice, late or out of order', async () => {
     const id = await storeRequest(worker.database);
     await untilKnown(worker, id, 'pending');
