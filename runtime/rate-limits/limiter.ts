@@ -6,10 +6,12 @@ import { reserveCalls } from '../../db/rate-windows.js';
 import { GatewayError } from '../../domain/errors.js';
 import { type Limit, type LimitKind, type LimitVerdict, windowMs } from '../../domain/rate-limit.js';
 import type { Metrics } from '../metrics.js';
-import { memoryCounters, sharedCounters } from './counters.js';
+import { createTroubles } from '../troubles.js';
+import { memoryCounters, type Reserve, sharedCounters } from './counters.js';
 
 /** The longest wait of a call for the shared counters. After that it passes (OP-34). */
 const storeWaitMs = 1000;
+const part = 'rate limits';
 
 export interface RateLimiter {
   /** Counts one call in the configured store. */
@@ -32,15 +34,19 @@ export function createRateLimiter(
   { database, metrics, log }: { database: Database; metrics: Metrics; log: Logger },
   config: () => Config,
 ): RateLimiter {
+  const troubles = createTroubles(log);
   const onFailure = (error: unknown) => {
     metrics.backgroundPanics.inc();
-    log.error({ error: String(error) }, 'calls are not counted: the store of the rate limits failed');
+    // Told by itself: without calls nobody learns when the store works again.
+    troubles.failed(part, null, 'calls are not counted: the store of the rate limits failed', { error: String(error) });
   };
   const inMemory = memoryCounters(onFailure);
-  const shared = sharedCounters(
-    (key, amount) => limitDatabaseWork(storeWaitMs, () => reserveCalls(database, key, amount, windowMs)),
-    onFailure,
-  );
+  const reserve: Reserve = async (key, amount) => {
+    const reserved = await limitDatabaseWork(storeWaitMs, () => reserveCalls(database, key, amount, windowMs));
+    troubles.works(part);
+    return reserved;
+  };
+  const shared = sharedCounters(reserve, onFailure);
   return {
     count: async (limit) => {
       const verdict = await (config().rateLimits.store === 'memory' ? inMemory : shared).count(limit);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { eventually } from '../support/processes.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const limits = `trusted_proxies = ["127.0.0.1"]
@@ -166,3 +167,28 @@ it('a store that is away stops nobody: the call is judged, and 503 comes in time
   await proxy.close();
   await own.close();
 });
+
+it('a store that stays away is told when it begins and when it is over, not with each call (OP-95)', async () => {
+  const own = await startTestApi();
+  const proxy = await startTcpProxy(own.database.url);
+  const behind = await startTestApi({ database: own.database, databaseUrl: proxy.url, stateDir: own.stateDir });
+  const failures = async () => (await behind.services.metrics.backgroundPanics.get()).values[0]?.value ?? 0;
+  const told = () => behind.logged.map((line) => JSON.parse(line).msg).filter((text) => text.includes('calls are not counted'));
+  const ask = () => behind.call('GET', '/api/me', { token: own.tokens.admin });
+  const text = 'calls are not counted: the store of the rate limits failed';
+  proxy.cut();
+  await eventually(async () => {
+    await ask();
+    return (await failures()) >= 3;
+  }, 60_000);
+  expect(told()).toEqual([text]);
+  proxy.heal();
+  await eventually(async () => {
+    await ask();
+    return told().length > 1;
+  }, 60_000);
+  expect(told()).toEqual([text, `over: ${text}`]);
+  await behind.close();
+  await proxy.close();
+  await own.close();
+}, 180_000);
