@@ -2,6 +2,7 @@ import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Metrics } from '../runtime/metrics.js';
+import { createTroubles, type Troubles } from '../runtime/troubles.js';
 import { describeError, isAway, withinMs } from './temporal-errors.js';
 import { type PreparedServer, prepareServer } from './temporal-server.js';
 
@@ -43,16 +44,21 @@ interface LinkState {
   doubt: 'none' | 'refused' | 'away';
   isBack: boolean;
   probedAt: number;
+  troubles: Troubles;
 }
 
+const part = 'Temporal';
+
 export function createTemporalLink(options: LinkOptions): TemporalLink {
-  const state: LinkState = { current: null, doubt: 'none', isBack: true, probedAt: Number.NEGATIVE_INFINITY };
+  const troubles = createTroubles(options.log);
+  const state: LinkState = { current: null, doubt: 'none', isBack: true, probedAt: Number.NEGATIVE_INFINITY, troubles };
   return {
     use(connection, prepared) {
       const client = connection && new Client({ connection, namespace: options.namespace });
       state.current = connection && client && { connection, client, searchable: prepared?.searchable ?? false };
       state.doubt = 'none';
       state.isBack = true;
+      if (connection !== null) troubles.works(part);
     },
     find: () => find(state, options),
     isUsable: () => state.current !== null && state.doubt !== 'away',
@@ -69,7 +75,7 @@ async function find(state: LinkState, options: LinkOptions): Promise<UsableTempo
   const isDue = performance.now() - state.probedAt >= (state.doubt === 'away' ? probeMs : recheckMs);
   if (state.current !== null && state.doubt !== 'none' && isDue) {
     await probe(state, state.current.connection, options).catch((error: unknown) => {
-      if (state.doubt !== 'away') options.log.warn({ error: describeError(error) }, 'Temporal is not reachable');
+      state.troubles.failed(part, null, 'Temporal is not reachable', { error: describeError(error) });
       state.doubt = 'away';
       options.metrics.temporalErrors.inc({ operation: 'prepare' });
     });
@@ -81,6 +87,7 @@ async function find(state: LinkState, options: LinkOptions): Promise<UsableTempo
 async function probe(state: LinkState, connection: NativeConnection, options: LinkOptions): Promise<void> {
   state.probedAt = performance.now();
   const prepared = await prepareServer(connection, options);
+  state.troubles.works(part);
   if (state.current?.connection !== connection) return;
   if (state.doubt === 'away' || prepared.repaired) state.isBack = true;
   state.current.searchable = prepared.searchable;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTemporalReader } from '../../api/temporal.js';
 import { countBacklog } from '../../db/outbox.js';
+import { createLog } from '../../runtime/log.js';
 import { createMetrics } from '../../runtime/metrics.js';
 import { approve, claim, finish, storeRequest } from '../support/requests.js';
 import { openOwnTemporal } from './own-temporal.js';
@@ -11,9 +12,12 @@ let server: Awaited<ReturnType<typeof openOwnTemporal>>;
 let worker: TestWorker;
 let reader: ReturnType<typeof createTemporalReader>;
 const namespace = 'svc';
+const said: string[] = [];
 beforeAll(async () => {
   server = await openOwnTemporal();
-  worker = await startTestWorker({ address: server.address, namespace });
+  const write = (line: string) => said.push(JSON.parse(line).msg);
+  const log = createLog({ process: 'worker', version: '1', level: 'info', format: 'json', write });
+  worker = await startTestWorker({ address: server.address, namespace, log });
   const temporal = {
     address: server.address,
     namespace,
@@ -78,6 +82,17 @@ describe('while Temporal is away', { shuffle: false }, () => {
       untilStored(worker, expires, 'expired'),
     ]);
   }, 60_000);
+
+  it('is told when it begins and when it is over (OP-95)', async () => {
+    const about = () => said.filter((text) => text.endsWith('Temporal is not reachable'));
+    const before = about().length;
+    await server.kill();
+    await storeRequest(worker.database);
+    await eventually(() => about().length > before);
+    await server.start();
+    await untilTold();
+    expect(about().slice(before)).toEqual(['Temporal is not reachable', 'over: Temporal is not reachable']);
+  }, 120_000);
 
   it('survives the loss of its data: namespace and search attributes are made again without a restart of the worker', async () => {
     const before = await storeRequest(worker.database);

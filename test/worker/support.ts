@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { createDeliver, type DeliverOptions } from '../../activities/deliver.js';
 import { createOnboarding } from '../../activities/onboarding.js';
 import { createPostCard, type PostCardOptions } from '../../activities/slack-card.js';
@@ -34,6 +34,8 @@ export function installTestRuntime(): void {
 }
 
 export interface TestWorkerOptions {
+  /** Where it is told that Temporal is away. */
+  log?: Logger;
   address?: string;
   namespace?: string;
   /** Replaces what the step answers, such as a clock by a machine that is wrong. */
@@ -82,7 +84,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
   const taskQueue = `test-${randomUUID()}`;
   const metrics = createMetrics('0.0.0');
   const stopping = new AbortController();
-  const temporal = createTemporalLink({ namespace, callTimeoutMs: 3000, metrics, log });
+  const temporal = createTemporalLink({ namespace, callTimeoutMs: 3000, metrics, log: options.log ?? log });
   const { step } = createStep({ database });
   const worker = runTemporalWorker({
     config: {
