@@ -153,6 +153,15 @@ it('foreign and forged payloads', async () => {
   await record('forged-final', ended);
 });
 
+it('an end that came late', async () => {
+  const id = await pendingRequest();
+  await handleOf(id).signal('approval', { view: { ...forged, version: 3, status: 'approved', final: false } });
+  await untilKnown(worker, id, 'approved');
+  await handleOf(id).signal('rejection', { view: { ...forged, version: 2, status: 'rejected', final: true } });
+  await untilKnown(worker, id, 'pending');
+  await record('end-that-came-late', id);
+});
+
 it('an id that is not stored', async () => {
   const id = '00000000-0000-4000-8000-000000000000';
   const args = [{ id, view: null }];
