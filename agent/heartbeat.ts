@@ -1,6 +1,6 @@
 import { sleep } from '../lib/sleep.js';
 import type { CancelControl } from './cancel-control.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, isRefusal } from './gateway-client.js';
 import type { GatewayAnswer } from './http-exchange.js';
 import { type Lease, moment } from './lease.js';
 import type { Log } from './log.js';
@@ -62,11 +62,16 @@ async function sendBeat(
   const sentAt = moment();
   const path = `/api/agent/jobs/${executionId}/heartbeat`;
   const answer = await client.post(path, null, { timeoutMs: Math.min(timings.httpMs, lease.beatMs), signal });
-  const { status, body } = answer;
-  if (status === 200) lease.extend(sentAt);
-  if (status === 409 || status === 410) lease.end();
-  if (status === 410) control.request('gone');
-  if (status === 200 && heartbeatAnswer.parse(body).cancelled) control.request('asked');
+  // The page of a proxy says nothing of the lease, whatever its status is.
+  if (answer.status === 200) {
+    const { cancelled } = heartbeatAnswer.parse(answer.body);
+    lease.extend(sentAt);
+    if (cancelled) control.request('asked');
+  } else if (isRefusal(answer)) {
+    const isGone = answer.status === 410;
+    if (isGone || answer.status === 409) lease.end();
+    if (isGone) control.request('gone');
+  }
   return answer;
 }
 

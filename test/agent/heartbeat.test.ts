@@ -45,3 +45,34 @@ it.each([60, 600, 12])(
 it('AP-81: of a gateway that tells no lease, a heartbeat waits as long as any call', async () => {
   expect(await sentUnanswered(undefined)).toBe(2);
 });
+
+/** What a job knows after heartbeats that were answered so. */
+async function answered(status: number, body: unknown) {
+  const ended = new AbortController();
+  const client = { post: async () => ({ status, body, retryAfterMs: null }) } as unknown as GatewayClient;
+  const job = { executionId: 'one', control: new CancelControl(), lease: new Lease({ lease_secs: 60 }, moment()) };
+  const log = createLog({ level: 'error', format: 'text' }, () => {});
+  const beating = keepAlive(job, { client, timings: defaultTimings, log }, ended.signal);
+  await vi.advanceTimersByTimeAsync(59_000);
+  const heldBefore = job.lease.holds;
+  await vi.advanceTimersByTimeAsync(2000);
+  ended.abort();
+  await beating;
+  return { heldBefore, held: job.lease.holds, cancelled: job.control.requested };
+}
+
+it('AP-81: only the gateway itself extends a lease, ends it, or cancels a run', async () => {
+  const page = '<h1>We are back soon</h1>';
+  const nothing = { heldBefore: true, held: false, cancelled: false };
+  for (const [status, body] of [
+    [200, page],
+    [200, null],
+    [409, page],
+    [410, null],
+  ] as const)
+    expect(await answered(status, body), `${status}`).toEqual(nothing);
+  expect(await answered(200, { cancelled: false })).toEqual({ heldBefore: true, held: true, cancelled: false });
+  const over = { heldBefore: false, held: false };
+  expect(await answered(409, { code: 'execution.conflict' })).toEqual({ ...over, cancelled: false });
+  expect(await answered(410, { code: 'execution.gone' })).toEqual({ ...over, cancelled: true });
+});

@@ -77,7 +77,8 @@ export async function claim(
 
 export function heartbeat(job: Entry): Reply {
   job.heartbeats++;
-  return [job.heartbeat.status, { cancelled: job.heartbeat.cancelled, lease_expires_at: new Date().toISOString() }];
+  const { status, cancelled } = job.heartbeat;
+  return [status, status === 200 ? { cancelled, lease_expires_at: new Date().toISOString() } : { code: 'x' }];
 }
 
 export function submit(job: Entry, body: Record<string, unknown>): Reply {
