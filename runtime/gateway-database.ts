@@ -123,7 +123,8 @@ function databaseSettings(config: Config['database'], applicationName: string) {
 /** Seals signing keys and authenticates approvals (HD-50). Server and worker need the same key. */
 async function ownSecretKey(config: Config, log: Logger): Promise<Uint8Array> {
   await makePrivateFolder(config.stateDir).catch((error: NodeJS.ErrnoException) => {
-    throw new StartError(`state_dir: ${config.stateDir} cannot be created or used (${fileFault(error)})`);
+    const why = error.code === 'EEXIST' ? 'it is a file' : fileFault(error);
+    throw new StartError(`state_dir: ${config.stateDir} cannot be created or used (${why})`);
   });
   return loadSecretKey(config.security, (text) => log.warn({}, text));
 }

@@ -124,6 +124,6 @@ describe('svc server (operations sections 6 and 7)', () => {
     await writeFile(join(folder, 'key'), '5e'.repeat(32), { mode: 0o600 });
     await start(stored.url, { more: '[security]\nsecret_key_file = "key"' });
     expect(await exitCode()).toBe(1);
-    expect(printed.trim().split('\n').at(-1)).toBe(`state_dir: ${folder}/state cannot be created or used: EEXIST`);
+    expect(printed.trim().split('\n').at(-1)).toBe(`state_dir: ${folder}/state cannot be created or used (it is a file)`);
   }, 120_000);
 });
