@@ -151,6 +151,29 @@ describe('a write that passed by risk changes no more rows than its risk was jud
     expect([await zeroed(), Number((await bench.target.query('select count(*) from log')).rows[0].count)]).toEqual([0, 0]);
   });
 
+  it('nor may its trigger empty a table or change the schema, which no count shows', async () => {
+    await bench.target.query('create table log (word text); analyze log');
+    await leaveSnapshot();
+    await bench.target.query(`insert into log select n::text from generate_series(1, 5000) n`);
+    bench.start({ token, tables: '[schema_sync]\nenabled = false' });
+    const error = 'changed rows cannot be counted: a trigger or function emptied a table or changed the schema';
+    for (const [deed, isRefused] of [
+      ['truncate log', true],
+      ['begin truncate log; exception when others then null; end', true],
+      ['alter table log add column more integer', true],
+      ['create temporary table scratch (n integer); truncate scratch; drop table scratch', false],
+    ] as const) {
+      await bench.target.query(`create or replace function note() returns trigger language plpgsql as $$begin ${deed}; return null; end$$;
+        create or replace trigger noted after update on items for each statement execute function note()`);
+      const ran = await run('update items set qty = 0 where id = 1');
+      expect([deed, ran]).toMatchObject([
+        deed,
+        isRefused ? { status: 'failed', outcome: 'rolled_back', error } : { status: 'executed', rows: 1 },
+      ]);
+    }
+    expect(Number((await bench.target.query('select count(*) from log')).rows[0].count)).toBe(5000);
+  });
+
   it('and nothing that commits by itself or cannot be counted passes by risk', async () => {
     await leaveSnapshot();
     const asked = async (sql: string) => {

@@ -24,9 +24,22 @@ export function changesOf(result: StepResult | undefined): number {
   return Number(count);
 }
 
-/** Rows changed since `before` was counted; runs deferred constraint triggers now, so that their changes count. */
+/** How many permanent tables and indexes this transaction has locked as only TRUNCATE and changes of the schema do. */
+const countWholes: Step = {
+  kind: 'run',
+  text: `select count(*)::text from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
+    where l.pid = pg_catalog.pg_backend_pid() and l.mode = 'AccessExclusiveLock' and c.relpersistence <> 't'`,
+};
+
+/**
+ * Rows changed since `before` was counted; runs deferred constraint triggers now, so that their changes count. The server counts no rows of a TRUNCATE, so
+ * one by a trigger or a function is refused, with changes of the schema unless the text itself is one.
+ */
 export async function changesSince(before: number, attempt: PostgresAttempt): Promise<number> {
-  const steps: Step[] = [{ kind: 'run', text: 'set constraints all immediate' }, countChanges];
+  const steps: Step[] = [{ kind: 'run', text: 'set constraints all immediate' }, countWholes, countChanges];
   const results = await interruptible(attempt, () => attempt.session.exchange(steps));
+  const isDefinition = attempt.run.statements.some(({ kind }) => kind === 'ddl' || kind === 'utility');
+  if (!isDefinition && results.at(-2)?.rows[0]?.[0] !== '0')
+    throw new Uncounted('changed rows cannot be counted: a trigger or function emptied a table or changed the schema');
   return changesOf(results.at(-1)) - before;
 }
