@@ -121,5 +121,5 @@ function steadyLines(picture: string): string[] {
       .replace(/localhost:\d+/, 'localhost')
       .replace(/in [\d.]+ m?s$/, ''),
   );
-  return lines.filter((line) => !/plan|^ {2}PostgreSQL: /.test(line));
+  return lines.filter((line) => !/plan|waiting for an agent|^ {2}PostgreSQL: /.test(line));
 }
