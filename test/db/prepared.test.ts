@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { PreparedQuery } from '../../db/prepared-query.js';
@@ -61,13 +62,14 @@ it('gives each of the calls that share a round trip its own rows, before the col
 });
 
 it.each([
-  ['one that is kept, once per connection', 'kept', 2],
-  ['one that is not, each time', undefined, 6],
+  ['one that is kept, once per connection', 'kept', 1],
+  ['one that is not, each time', undefined, 3],
 ])('has PostgreSQL describe the columns of a statement: %s', async (_what, name, described) => {
   const text = 'select 1 as once, $1::text as text';
   const parsers = vi.spyOn(rowTypes, 'getTypeParser');
   for (const value of ['x', 'y', 'z']) expect(await kept(name, text, [value])).toEqual([{ once: 1, text: value }]);
-  expect(parsers).toHaveBeenCalledTimes(described);
+  // Of its number: connections that the pool opens meanwhile are asked for texts.
+  expect(parsers.mock.calls.filter(([oid]) => oid === pg.types.builtins.INT4)).toHaveLength(described);
 });
 
 it('goes on after a statement that fails, in its first call and in a later one', async () => {
