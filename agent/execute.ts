@@ -1,6 +1,6 @@
 import type { ClaimTerms } from '../crypto/execution-token.js';
 import { CLOCK_TOLERANCE_MS, type TokenVerdict, verifyExecutionToken } from '../crypto/verify-execution-token.js';
-import type { Operation } from '../domain/policies.js';
+import { isMutating } from '../domain/request/types.js';
 import type { SqlClassifier } from '../sql/classify.js';
 import { type Tracing, traced } from '../tracing/tracing.js';
 import type { CancelControl } from './cancel-control.js';
@@ -94,7 +94,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
     const why = `no pool for database=${claim.database} environment=${claim.environment}`;
     return refuse(claim, `config error: ${why}`);
   }
-  if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
+  if (isMutating(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
     return refuse(claim, MARKER_NOT_AVAILABLE);
   }
   if (claim.max_affected_rows != null && operation.startsWith('migrate_'))
@@ -157,8 +157,6 @@ function runOf(
     mayStart: () => lease.holds && Date.now() <= classified.expiresAt + CLOCK_TOLERANCE_MS,
   };
 }
-
-const mutating: ReadonlySet<Operation> = new Set(['execute_dml', 'migrate_up', 'migrate_down', 'migrate_repair']);
 
 /** Whether DDL may have taken effect, wholly or in part. */
 const mayHaveChanged = ({ success, outcome }: Outcome) => success || outcome === 'partial' || outcome === 'unknown';

@@ -24,7 +24,7 @@ export interface Submission {
 
 /**
  * Submits a result until it is acknowledged or the gateway finally refuses it, `retryMs` have passed, or the signal aborts (AG-50, AP-41). At
- * the end of that time it is sent once more, however long the gateway asked to wait: its outcome would be lost otherwise.
+ * the end of that time it is sent once more, however long the gateway asked to wait, and then its outcome alone, which would be lost otherwise.
  * Repeating is safe: the server recognizes a submission by its content.
  */
 export async function submitResult(
@@ -34,22 +34,24 @@ export async function submitResult(
   const { client, timings, log, signal } = dependencies;
   const { executionId, outcome } = submission;
   const path = `/api/agent/jobs/${executionId}/result`;
-  let body = bodyOf(submission);
+  const bare = withoutData(submission);
+  let sent = submission;
   const until = performance.now() + dependencies.retryMs;
   const about = { execution_id: executionId, outcome: outcome.outcome };
   for (let attempt = 0, isLast = false; !signal.aborted; attempt++) {
-    const tried = await tryOnce(() => client.post(path, body, { timeoutMs: timings.httpMs, signal }));
+    const tried = await tryOnce(() => client.post(path, bodyOf(sent), { timeoutMs: timings.httpMs, signal }));
     if (tried.kind === 'accepted') return log.info('result accepted', { ...about, status: tried.status });
     if (tried.kind === 'final') return log.warn('result refused', { ...about, status: tried.status });
     const backoff = timings.resultBackoffMs[Math.min(attempt, timings.resultBackoffMs.length - 1)] ?? 1000;
     const waitMs = Math.max(backoff, tried.retryAfterMs ?? 0);
     const leftMs = until - performance.now();
-    if (isLast || leftMs <= 0) break;
+    const isOver = isLast || leftMs <= 0;
+    if (isOver && sent === bare) break;
     isLast = waitMs >= leftMs;
     // What refuses the data, or is too slow for it, may let the outcome through.
-    if (isLast || tried.isTooLarge) body = bodyOf(withoutData(submission));
+    if (isOver || tried.isTooLarge) sent = bare;
     log.warn('result not accepted yet', { ...about, why: tried.why });
-    await sleep(Math.min(waitMs, leftMs), signal);
+    await sleep(Math.max(0, Math.min(waitMs, leftMs)), signal);
   }
   log.error('result given up', about);
 }

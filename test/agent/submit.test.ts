@@ -170,9 +170,16 @@ describe('a result whose data does not get through (AP-41)', () => {
   });
 
   it('tells the outcome alone at the end of its time, when all of it was too slow', async () => {
-    api.on(route, { hang: true }, accepted);
+    api.on(route, { hang: true }, { hang: true }, accepted);
     await submit(large(), { retryMs: 300, backoff: [600_000], httpMs: 100 });
     expect(sent().at(-1)).toMatchObject(bare);
+  });
+
+  it('tells all of it if its last try comes through, however often it was refused before', async () => {
+    api.on(route, { status: 503, body: {} }, accepted);
+    await submit(large(), { retryMs: 300, backoff: [600_000] });
+    expect(sent().at(-1)).toMatchObject({ truncated: false });
+    expect(sent()).toHaveLength(2);
   });
 
   it('sends small data again as it is', async () => {

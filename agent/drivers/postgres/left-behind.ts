@@ -53,7 +53,7 @@ export async function findLeftBehind(
 /** Somebody else may detach or drop something meanwhile, so the text tells whether this one did. */
 function compare(before: Unfinished, after: Unfinished, text: string): LeftBehind {
   const added = (kind: keyof Unfinished) => after[kind].filter((one) => !before[kind].includes(one));
-  const isDropping = /\bdrop\b/i.test(text);
+  const isDropping = /\bdrop\s+(index|database)\b/i.test(text);
   const indexes = added('indexes');
   const detaches = /\bdetach\b/i.test(text) ? added('detaches') : [];
   // An index that is being dropped counted until then: queries used it, and it may have kept values unique.
