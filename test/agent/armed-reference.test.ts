@@ -1,26 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../support/processes.js';
-import { databaseToml, dbaTeamToml, workflowToml } from '../support/toml.js';
-import { type GatewayBench, startGatewayBench } from './gateway-bench.js';
-
-const toml = [
-  databaseToml('shop', ['staging']),
-  dbaTeamToml,
-  workflowToml({ auto: '{ mode = "risk_based", risk = "low" }', steps: [[{ group: 'dba-team' }]] }),
-].join('');
+import { type GatewayBench, startRiskBench } from './gateway-bench.js';
 
 let bench: GatewayBench;
 let bob: string;
 let carol: string;
 beforeAll(async () => {
-  bench = await startGatewayBench(toml);
-  await bench.target.query(`create table customers (id int primary key, name text); create table orders (id int primary key, note text);
-    insert into customers select n, n from generate_series(1, 9) n; insert into orders select n, n from generate_series(1, 9) n; analyze`);
-  bob = await bench.api.createUser('bob', { roles: ['requester'] });
-  carol = await bench.api.createUser('carol', { groups: ['dba-team'] });
-  bench.start({ token: await bench.agentToken() });
-  const synced = () => bench.calls.sql(`select 1 from schema_snapshots where last_status = 'ready'`);
-  await eventually(async () => (await synced()).length === 1);
+  ({ bench, bob, carol } =
+    await startRiskBench(`create table customers (id int primary key, name text); create table orders (id int primary key, note text);
+    insert into customers select n, n from generate_series(1, 9) n; insert into orders select n, n from generate_series(1, 9) n; analyze`));
 });
 afterAll(() => bench?.close());
 

@@ -44,6 +44,17 @@ function offer(detail: string, input: Partial<JobInput> = {}) {
   return gateway.offer({ operation: 'execute_dml', detail, ...input });
 }
 
+/** Cancels the job, whose statement has taken half its effect: `left` says how to end that. */
+async function endsHalfDone(job: FakeJob, left: string): Promise<void> {
+  job.heartbeat.cancelled = true;
+  expect(await job.result).toMatchObject({
+    success: false,
+    outcome: 'partial',
+    cancelled: false,
+    error_message: `driver error: query cancelled${left}`,
+  });
+}
+
 /** An update of parts whose COMMIT stands still until the test lets go of lock 1. */
 async function standingCommit(detail: string): Promise<FakeJob> {
   await target.query(`
@@ -228,13 +239,7 @@ describe('execute_dml on PostgreSQL', () => {
     it('is partial when it is cancelled, for the index no longer counts (AG-I4)', async () => {
       const job = offer(drop);
       await eventually(async () => !(await isValid()));
-      job.heartbeat.cancelled = true;
-      expect(await job.result).toMatchObject({
-        success: false,
-        outcome: 'partial',
-        cancelled: false,
-        error_message: `driver error: query cancelled${left}`,
-      });
+      await endsHalfDone(job, left);
     });
 
     it('is rolled back when it had not begun', async () => {
@@ -270,13 +275,7 @@ describe('execute_dml on PostgreSQL', () => {
     it('is partial when it is cancelled, with what ends it', async () => {
       const job = offer(detach);
       await eventually(pending);
-      job.heartbeat.cancelled = true;
-      expect(await job.result).toMatchObject({
-        success: false,
-        outcome: 'partial',
-        cancelled: false,
-        error_message: `driver error: query cancelled${left}`,
-      });
+      await endsHalfDone(job, left);
     });
 
     it('is partial when its time is over', async () => {

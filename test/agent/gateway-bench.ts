@@ -6,7 +6,7 @@ import { startTestApi } from '../support/api.js';
 import { createEmptyDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from '../support/test-agent.js';
-import { databaseToml, dbaTeamToml, passesToml } from '../support/toml.js';
+import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../support/toml.js';
 
 const passesAll = [
   databaseToml('shop', ['staging']),
@@ -14,6 +14,24 @@ const passesAll = [
   passesToml('staging'),
   '[[execution_policies]]\nmax_executions = 20\nretry_on_failure = true\n',
 ].join('');
+
+const passesByRisk = [
+  databaseToml('shop', ['staging']),
+  dbaTeamToml,
+  workflowToml({ auto: '{ mode = "risk_based", risk = "low" }', steps: [[{ group: 'dba-team' }]] }),
+].join('');
+
+/** A bench where low risk passes: bob asks, carol approves, and an agent has sent the schema of the target, which `tables` fills first. */
+export async function startRiskBench(tables = '') {
+  const bench = await startGatewayBench(passesByRisk);
+  await bench.target.query(tables);
+  const bob = await bench.api.createUser('bob', { roles: ['requester'] });
+  const carol = await bench.api.createUser('carol', { groups: ['dba-team'] });
+  bench.start({ token: await bench.agentToken() });
+  const synced = () => bench.calls.sql(`select 1 from schema_snapshots where last_status = 'ready'`);
+  await eventually(async () => (await synced()).length === 1);
+  return { bench, bob, carol };
+}
 
 export type GatewayBench = Awaited<ReturnType<typeof startGatewayBench>>;
 

@@ -1,25 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bundleOf } from '../support/migration-bench.js';
 import { eventually } from '../support/processes.js';
-import { databaseToml, dbaTeamToml, workflowToml } from '../support/toml.js';
-import { type GatewayBench, startGatewayBench } from './gateway-bench.js';
-
-const toml = [
-  databaseToml('shop', ['staging']),
-  dbaTeamToml,
-  workflowToml({ auto: '{ mode = "risk_based", risk = "low" }', steps: [[{ group: 'dba-team' }]] }),
-].join('');
+import { type GatewayBench, startRiskBench } from './gateway-bench.js';
 
 let bench: GatewayBench;
 let bob: string;
 let carol: string;
 beforeAll(async () => {
-  bench = await startGatewayBench(toml);
-  bob = await bench.api.createUser('bob', { roles: ['requester'] });
-  carol = await bench.api.createUser('carol', { groups: ['dba-team'] });
-  bench.start({ token: await bench.agentToken() });
-  const synced = () => bench.calls.sql(`select 1 from schema_snapshots where last_status = 'ready'`);
-  await eventually(async () => (await synced()).length === 1);
+  ({ bench, bob, carol } = await startRiskBench());
 });
 afterEach(() => bench.target.query('drop schema public cascade; create schema public'));
 afterAll(() => bench?.close());
