@@ -10,8 +10,8 @@ import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { isWait, type Operation, operationsOf, valueLike } from './openapi-input.js';
 import { reach } from './reach-status.js';
 
-/** A minute unless the environment says more. */
-const fuzzMs = Number(process.env.SVC_TEST_FUZZ_SECONDS ?? share(5, 60)) * 1000;
+/** The environment may say more. */
+const fuzzMs = Number(process.env.SVC_TEST_FUZZ_SECONDS ?? share(5, 20)) * 1000;
 /** No answer within it is a hang; what waits here waits for at most a second. */
 const hangMs = 30_000;
 

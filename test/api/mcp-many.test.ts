@@ -8,7 +8,7 @@ import { patiently } from './mcp-patient.js';
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 120_000 });
 
-const sessions = share(6, 50);
+const sessions = share(6, 16);
 const callsOfSession = 50;
 /** Fifty calls at once: of more, a busy machine answers many with 503, and their repetition takes most of the time. */
 const sessionsAtOnce = 5;

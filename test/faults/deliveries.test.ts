@@ -13,7 +13,7 @@ import { openOwnTemporal } from '../worker/own-temporal.js';
 import { type PatientCalls, patientCalls } from './calls.js';
 
 const secret = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX';
-const changes = share(25, 100);
+const changes = share(25, 60);
 
 let stored: TestDatabase;
 let temporal: Awaited<ReturnType<typeof openOwnTemporal>>;

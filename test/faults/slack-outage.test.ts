@@ -162,7 +162,7 @@ describe('cards in Slack', { shuffle: false }, () => {
     for (const { request } of await toldRows()) repeatable.add(request);
     const calls = patientCalls(slack.system);
     const kills: number[] = [];
-    const requests = share(8, 30);
+    const requests = share(8, 15);
     const playing = (async () => {
       for (let n = 0; n < requests; n += 1) {
         const id = await calls.create(`killed-${n}`, 'production');

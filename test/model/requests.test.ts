@@ -9,7 +9,7 @@ import { quietStage, type Stage } from './stage.js';
 
 /** More, or the one that failed again: `SVC_TEST_MODEL_RUNS=5000`, `SVC_TEST_MODEL_SEED=-769601907`. */
 const { SVC_TEST_MODEL_RUNS: wished, SVC_TEST_MODEL_SEED: seed } = process.env;
-const numRuns = Number(wished ?? share(20, 250));
+const numRuns = Number(wished ?? share(20, 120));
 /** A busy machine plays fewer of them, unless a number was asked for. */
 const limit = wished === undefined ? { interruptAfterTimeLimit: 40_000 } : {};
 

@@ -27,7 +27,8 @@ export interface Watched {
 type ServerError = Error & { code?: string };
 type Row = readonly (string | null)[];
 
-const probe = `select pg_catalog.pg_current_xact_id_if_assigned()::text, pg_catalog.pg_current_wal_insert_lsn()::text,
+const position = 'pg_catalog.pg_current_wal_insert_lsn()::text';
+const probe = `select ${position}, pg_catalog.pg_current_xact_id_if_assigned()::text,
   (select pg_catalog.string_agg(l.locktype || ' ' || l.mode, ', ') from pg_catalog.pg_locks l
    where l.pid = pg_catalog.pg_backend_pid() and (l.locktype = 'advisory' or l.mode not in ('AccessShareLock', 'ExclusiveLock'))
    and not exists (select from pg_catalog.pg_class c where c.oid = l.relation and c.relkind = 'S' and l.mode = 'RowExclusiveLock'))`;
@@ -66,10 +67,11 @@ export async function openWatchedSession(url: string) {
     },
     async watch(statement: string): Promise<Watched> {
       watching = true;
-      const texts = begins.map((begin) => `rollback; ${begin}; ${probe};\n${statement}\n;${probe}`);
-      const { firstRows, error } = await send(texts.join(';'));
+      const texts = begins.map((begin) => `rollback; ${begin}; select ${position};\n${statement}\n;${probe}`);
+      const { firstRows, error } = await send(['rollback', probe, ...texts].join(';'));
+      const heldBefore = firstRows[1]?.[2] ?? null;
       const [writable, readOnly, reader] = begins.map((_, index) =>
-        traceOf(firstRows.slice(index * perBegin, (index + 1) * perBegin)),
+        traceOf(firstRows.slice(2 + index * perBegin, 2 + (index + 1) * perBegin), heldBefore),
       );
       return { error, writable, readOnly, reader };
     },
@@ -94,14 +96,14 @@ const begins = [
   `begin read only; ${limit}; set local lock_timeout = 500`,
   `begin; ${limit}; set local role ${readerRole}`,
 ];
-/** ROLLBACK, what begins, a probe, the statement, a probe. */
+/** ROLLBACK, what begins, the position in the log, the statement, a probe. */
 const perBegin = 7;
 
-function traceOf(rows: readonly (Row | null)[]): Trace | undefined {
+function traceOf(rows: readonly (Row | null)[], heldBefore: string | null): Trace | undefined {
   const [before, after] = [rows.at(-3), rows.at(-1)];
   if (rows.length < perBegin || !before || !after) return undefined;
-  const locks = after[2] === before[2] ? null : (after[2] ?? null);
-  return { transactionId: after[0] ?? null, locks, movedLog: before[1] !== after[1] };
+  const locks = after[2] === heldBefore ? null : (after[2] ?? null);
+  return { transactionId: after[1] ?? null, locks, movedLog: before[0] !== after[0] };
 }
 
 export interface Answer {
