@@ -115,7 +115,11 @@ function decisionInsert(p: Parameters, decision: Decision, mac: string): string 
 }
 
 function stateUpdate({ p, request, before, after }: MoveStatement, macs: ApprovalMacs): string {
-  const sets = Object.entries(stateColumns(after, macs)).map(([column, value]) => `${column} = ${p.add(value)}`);
+  const { dispatch_deadline: deadline, ...columns } = stateColumns(after, macs);
+  // A request that stays dispatched keeps the stored one: what was read counts the wait of a migration in line, or is null while that lasts (AG-54).
+  const stays = before.status === 'dispatched' && after.status === 'dispatched';
+  const written = stays ? columns : { ...columns, dispatch_deadline: deadline };
+  const sets = Object.entries(written).map(([column, value]) => `${column} = ${p.add(value)}`);
   const busy = dispatchBusy(before, after);
   if (busy !== null) sets.push(`dispatch_busy_ms = ${busy}`);
   return `moved as (update requests set ${sets.join(', ')} where id = ${request})`;

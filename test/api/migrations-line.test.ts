@@ -277,6 +277,32 @@ describe('the dispatch clock of a migration in line (AG-54)', () => {
     expect((await timeOut(resumed)).view.clock!.inMs).toBeLessThanOrEqual(300_000);
   });
 
+  it.each(['while it waits', 'after the wait'])('is not touched by what a lost attempt reports %s (AG-44)', async (when) => {
+    const pair = nextPair();
+    const agent = await line.agentOf([pair]);
+    const lost = await line.migration(pair);
+    const older = await agent.run(lost);
+    await calls.fireClock(lost, 'lease');
+    const executionId = await agent.run(await line.migration(pair));
+    expect((await calls.resume(lost)).status).toBe(200);
+    await calls.sql(`update migration_pairs set running_since = running_since - interval '200 seconds' where environment = $1`, [
+      pair,
+    ]);
+    const report = async () => {
+      const failure = { success: false, outcome: 'rolled_back', error_message: 'connection lost' };
+      expect(coded(await agent.submit(older, failure))).toEqual([410, 'execution.gone']);
+    };
+    if (when === 'while it waits') await report();
+    await agent.submit(executionId, done);
+    if (when === 'after the wait') await report();
+    // Its 300 s, and the 200 s for which the pair was busy.
+    const { view } = await timeOut(lost);
+    expect(view.clock!.inMs).toBeGreaterThan(400_000);
+    expect(view.clock!.inMs).toBeLessThan(501_000);
+    expect(await agent.offered(lineBody([pair]))).toEqual([lost]);
+    expect((await agent.claim(lost)).status).toBe(200);
+  });
+
   it('that is over refuses the claim, and is found by the reconciler only then', async () => {
     const pair = nextPair();
     const agent = await line.agentOf([pair]);
