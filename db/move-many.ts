@@ -6,7 +6,7 @@ import type { Transaction } from './client.js';
 import { dryRunEndOfMany } from './dry-run-jobs.js';
 import { apply } from './move.js';
 import { allowedAlways } from './move-statement.js';
-import { movingStatement, stateColumns, subjectOf, waitersOf } from './move-write.js';
+import { cancelTopics, movingStatement, stateColumns, subjectOf, waitersOf } from './move-write.js';
 import { topic } from './notifications.js';
 import { lockOpenOf, type OpenPart } from './open-requests.js';
 import { yieldingInsert } from './outbox.js';
@@ -105,7 +105,7 @@ async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> 
   const told = outgoingInsert(p, yielding(outgoing), 'moved');
   await tx.query(`with ${[...texts, ...told.parts].join(', ')} select 1`, p.values);
   tx.wake(...told.topics);
-  for (const { after } of judged) tx.wake(...waitersOf(after));
+  for (const { after } of judged) tx.wake(...waitersOf(after), ...cancelTopics(after));
 }
 
 const newsOf = ({ after, change, now }: Judged) => ({

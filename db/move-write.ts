@@ -75,10 +75,12 @@ function topicsOf({ before, after, change }: Pick<Written, 'before' | 'after' | 
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
   if ((signal !== null && lingerMs === 0) || endsRun(before, after)) topics.push(topic.outbox);
   if (after.status === 'dispatched' || endsRun(before, after)) topics.push(topic.jobs(after.database, after.environment));
-  if (after.status === 'running' && after.cancelRequestedAt !== null && after.claimedBy !== null)
-    topics.push(topic.cancels(after.claimedBy));
-  return topics;
+  return [...topics, ...cancelTopics(after)];
 }
+
+/** The topic of the agent that runs a request whose cancel was asked for. */
+export const cancelTopics = ({ status, cancelRequestedAt, claimedBy }: StoredRequest): string[] =>
+  status === 'running' && cancelRequestedAt !== null && claimedBy !== null ? [topic.cancels(claimedBy)] : [];
 
 /** The topics of those who wait for the request or its outcome. */
 export function waitersOf({ id, status }: StoredRequest): string[] {
