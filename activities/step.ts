@@ -4,7 +4,7 @@ import { type Moved, move } from '../db/move.js';
 import { findState } from '../db/request-state.js';
 import { GatewayError } from '../domain/errors.js';
 import { judge } from '../domain/request/judge.js';
-import { type ClockKind, viewOf } from '../domain/request/view.js';
+import { CLOCKS, type ClockKind, viewOf } from '../domain/request/view.js';
 import { isUuid } from '../lib/uuid.js';
 import type { KnownView, StepActivities } from '../workflows/messages.js';
 import { failure } from './failure.js';
@@ -29,7 +29,7 @@ export function createStep({ database, onMoved, onFailure, onSuccess }: StepOpti
       if (!isUuid(id)) return notStored;
       try {
         const view = await limitDatabaseWork(databaseMs, () =>
-          clock === null ? read(database, id) : moveIfStored(database, id, clock, onMoved),
+          isClock(clock) ? moveIfStored(database, id, clock, onMoved) : read(database, id),
         );
         onSuccess?.();
         return view;
@@ -40,6 +40,9 @@ export function createStep({ database, onMoved, onFailure, onSuccess }: StepOpti
     },
   };
 }
+
+/** A view that an operator signals by hand can name a clock that there is not: it makes no move. */
+const isClock = (clock: ClockKind | null): clock is ClockKind => (CLOCKS as readonly (string | null)[]).includes(clock);
 
 async function read(database: Database, id: string): Promise<KnownView> {
   const found = await findState(database, id);

@@ -25,10 +25,10 @@ export function createShown(): (view: KnownView) => void {
   return (view) => {
     last = view;
     detail();
-    const next = keywordOf(view.turn);
-    if (shown === undefined || (shown === view.status && turn === next)) return;
-    shown = view.status;
-    turn = next;
+    const [nextStatus, nextTurn] = [keywordOf(view.status), keywordOf(view.turn)];
+    if (shown === undefined || (shown === nextStatus && turn === nextTurn)) return;
+    shown = nextStatus;
+    turn = nextTurn;
     upsertSearchAttributes([
       { key: statusKey, value: shown },
       { key: turnKey, value: turn },

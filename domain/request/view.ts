@@ -1,7 +1,8 @@
 import { openSelectors } from './approval.js';
 import { FINAL, type Instant, type Status, type StoredRequest } from './types.js';
 
-export type ClockKind = 'pending' | 'approved' | 'dispatch' | 'lease';
+export const CLOCKS = ['pending', 'approved', 'dispatch', 'lease'] as const;
+export type ClockKind = (typeof CLOCKS)[number];
 
 /** The one clock that runs in a status. At its instant it makes the move of requests.md section 9. */
 export interface Clock {

@@ -256,6 +256,26 @@ describe('the request workflow', () => {
     expect(await untilKnown(worker, id, 'approved')).toMatchObject({ stored: { version: 2 } });
   });
 
+  it.each([
+    ['a clock that no request has', { clock: { kind: 'lunch' } }],
+    ['an odd number of milliseconds', { clock: { inMs: 1500.23456789 } }],
+    ['a status too long for Temporal', { status: 'x'.repeat(5000) }],
+    ['a turn too long for Temporal', { turn: 'x'.repeat(5000) }],
+    ['an empty status and turn', { status: '', turn: '' }],
+  ])('that believes a forged view with %s reads the stored state when its clock is over (OP-73)', async (_, odd) => {
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    const at = new Date(Date.now() + 1500).toISOString();
+    const clock = { kind: 'pending', at, inMs: 1500, ...('clock' in odd ? odd.clock : {}) };
+    const view = { turn: 'nobody', version: 9, status: 'pending', final: false, ...odd, clock };
+    await handleOf(id).signal('change', { view });
+    const knows = (version: number) => eventually(async () => (await liveState(worker, id))?.stored?.version === version);
+    await knows(9);
+    await knows(1);
+    await approve(worker.database, id);
+    await untilKnown(worker, id, 'approved');
+  });
+
   it('that knows more than a restored database hears of an end that is not newer (ST-22)', async () => {
     const id = await storeRequest(worker.database);
     await untilKnown(worker, id, 'pending');
