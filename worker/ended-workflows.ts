@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
+import { databaseNow } from '../db/clock.js';
 import { listWithoutWorkflow } from '../db/reconcile.js';
+import { iso } from '../db/row-types.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { requestOfWorkflow, requestWorkflow } from '../workflows/messages.js';
 import type { Job } from './job.js';
@@ -17,7 +19,7 @@ export interface EndedWorkflowsOptions {
 }
 
 const everyMs = 4000;
-/** How far back a round looks: Temporal's index may be late, and its clock another one. */
+/** How far back a round looks, by PostgreSQL's clock: Temporal's index may be late, and its clock another one. */
 const windowMs = 60_000;
 /** What one round takes up at most. The reconciler finds whatever stays behind. */
 const batch = 500;
@@ -30,7 +32,7 @@ export function createEndedWorkflows({ database, temporal, metrics, log, ...opti
     everyMs: options.everyMs ?? everyMs,
     async part() {
       if ((await temporal.find()) === null) return false;
-      const ended = await listEnded(temporal);
+      const ended = await listEnded(temporal, (await databaseNow(database)) - windowMs);
       if (ended === null) return false;
       const fresh = ended.filter(({ runId }) => !told.has(runId)).map(({ requestId }) => requestId);
       if (fresh.length > 0)
@@ -48,11 +50,10 @@ export function createEndedWorkflows({ database, temporal, metrics, log, ...opti
  * Runs that ended in the window without the workflow's own return, also those of another gateway in the namespace: nobody knows their ids here.
  * Null while Temporal cannot tell; a failure would keep all processes from the next round for a minute.
  */
-async function listEnded(temporal: TemporalLink): Promise<{ runId: string; requestId: string }[] | null> {
-  const since = new Date(Date.now() - windowMs).toISOString();
+async function listEnded(temporal: TemporalLink, since: number): Promise<{ runId: string; requestId: string }[] | null> {
   const query =
     `WorkflowType = '${requestWorkflow}' ` +
-    `AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut', 'Canceled') AND CloseTime > '${since}'`;
+    `AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut', 'Canceled') AND CloseTime > '${iso(since)}'`;
   const listed = temporal.call('list', async (client) => {
     const found: { runId: string; requestId: string }[] = [];
     for await (const { runId, workflowId } of client.workflow.list({ query, pageSize: batch })) {

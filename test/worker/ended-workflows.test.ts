@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createMetrics } from '../../runtime/metrics.js';
 import { createEndedWorkflows } from '../../worker/ended-workflows.js';
 import { requestOfWorkflow, requestWorkflowId } from '../../workflows/messages.js';
@@ -34,6 +34,16 @@ describe('a workflow that an operator terminates (OP-73)', () => {
     await untilKnown(worker, id, 'approved');
     expect(await runOf(id)).toBe(again);
     expect((await describeRun(worker, id)).searchAttributes).toMatchObject({ SvcStatus: ['approved'], SvcTurn: ['requester'] });
+  });
+
+  it('is started again by a worker whose clock is minutes ahead', async () => {
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    const before = await runOf(id);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    await handleOf(id).terminate();
+    await eventually(async () => (await runOf(id)) !== before);
   });
 
   it('is left alone when its request has ended', async () => {
