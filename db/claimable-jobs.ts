@@ -1,4 +1,5 @@
 import type { Operation } from '../domain/policies.js';
+import type { Dialect } from '../domain/statement.js';
 import { markerFormOf, type Scope } from './agents.js';
 import type { Queryable, Vouched } from './client.js';
 import { type ExplainWork, explainWork } from './dry-run-jobs.js';
@@ -16,20 +17,33 @@ export interface Job {
   fence: number;
 }
 
-/** Dispatched requests that an agent with these scopes and operations could claim, ignoring their deadlines. */
+/** Of the text a request was judged under, and of its pair now. A text of unknown dialect was judged as PostgreSQL (SQ-2). */
+const sameDialect = `coalesce(scope.dialect, (select s.dialect from schema_snapshots s where s.database = r.database and s.environment = r.environment),
+       'postgresql') = coalesce(r.dialect, 'postgresql')`;
+
+/** Dispatched requests that an agent with these scopes and operations could claim, ignoring their deadlines. What no claim would get must not stand before others (AG-I9). */
 const fromClaimable = `from requests r
-       join unnest($1::text[], $2::text[], $3::boolean[]) as scope(database, environment, marker)
+       join unnest($1::text[], $2::text[], $3::boolean[], $9::boolean[], $10::text[]) as scope(database, environment, marker, registered, dialect)
          on scope.database = r.database and scope.environment = r.environment
        join users u on u.id = r.requester and u.status = 'active'
      where r.status = 'dispatched' and (r.max_affected_rows is null or $7) and ($4::text[] = '{}' or r.operation = any($4::text[]))
+       and scope.registered and ${sameDialect}
        and not exists (select 1 from executions e where e.request_id = r.id and e.unresolved and not ($5 and scope.marker and e.marker_form <= $8))`;
 
 /** Whether a migration still holds back the next one of its pair: for 10 s after it was first offered (MI-I10). */
 const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
 
+/** A pair that the agent serves. */
+export interface ServedPair extends Scope {
+  /** Whether it takes requests. */
+  registered: boolean;
+  /** By `server.toml`; null: by the newest ready sync (AG-74). */
+  dialect: Dialect | null;
+}
+
 interface Claimant {
   id: string;
-  scopes: Scope[];
+  scopes: readonly ServedPair[];
   operations: string[];
   features: string[];
 }
@@ -68,7 +82,7 @@ interface Limits {
   explains: number;
 }
 
-const explaining = { databases: '$1', environments: '$2', limit: '$9' };
+const explaining = { databases: '$1', environments: '$2', limit: '$11' };
 
 /** The same with what there is to explain, in one statement. */
 export async function findWork(db: Queryable, agent: Claimant, limits: Limits): Promise<Work> {
@@ -83,7 +97,7 @@ export async function findWork(db: Queryable, agent: Claimant, limits: Limits): 
 /** The same for a poll that claims what it finds, so that the claim need not read it again. */
 export async function findToClaim(db: Vouched, agent: Claimant, limits: Limits): Promise<Work> {
   const rows = await db.query<ExplainWork & (MoveRow | { id: null })>(
-    `select explain.*, job.* from (select ${explainWork(explaining, 'not new')}) as explain left join (${claimable(foundColumns(claimFactsOf('$10', null)))}) as job on true
+    `select explain.*, job.* from (select ${explainWork(explaining, 'not new')}) as explain left join (${claimable(foundColumns(claimFactsOf('$12', null)))}) as job on true
      order by job."dispatchedAt", job.id`,
     [...valuesOf(agent, limits.jobs), limits.explains, agent.id],
   );
@@ -110,5 +124,7 @@ function valuesOf({ scopes, operations, features }: Claimant, limit: number): un
     limit,
     features.includes('max_affected_rows'),
     markerFormOf(features),
+    scopes.map(({ registered }) => registered),
+    scopes.map(({ dialect }) => dialect),
   ];
 }

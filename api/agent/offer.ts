@@ -8,6 +8,7 @@ import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs
 import { hasEnded, type Standing, transactionBy } from '../../db/standing.js';
 import { isMutatingMigration } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
+import { registered } from '../requests/pair.js';
 
 /** What a poll asks for, capped at the protocol's maxima. */
 export interface Wanted {
@@ -39,11 +40,26 @@ export interface SignedPreflight extends PreflightClaim {
 
 export const nothingOffered: Offer = { jobs: [], claims: [], dryRuns: [], preflights: [], cancelled: [] };
 
+/** The agent as one that looks for jobs, with what the configuration says of its pairs now: a poll may have waited through a reload, and its agent claims by the new one. */
+export function claimantOf(services: Services, report: AgentReport) {
+  const generation = services.generation();
+  const scopes = report.scopes.map((pair) => {
+    const entry = registered(generation, pair);
+    return { ...pair, registered: entry !== undefined, dialect: entry?.dialect ?? null };
+  });
+  return { ...report, scopes };
+}
+
 /** What waits for the agent. A fault of EXPLAIN jobs must not keep it from its jobs (AG-22). */
-export function lookForWork({ log }: Services, db: Vouched, report: AgentReport, wanted: Wanted): Promise<Work> {
-  const found = wanted.claim ? findToClaim(db, report, wanted) : findWork(db, report, wanted);
+export function lookForWork(
+  { log }: Services,
+  db: Vouched,
+  claimant: ReturnType<typeof claimantOf>,
+  wanted: Wanted,
+): Promise<Work> {
+  const found = wanted.claim ? findToClaim(db, claimant, wanted) : findWork(db, claimant, wanted);
   return found.catch(async (error: unknown) => {
-    const jobs = await listJobs(db, report, wanted.jobs);
+    const jobs = await listJobs(db, claimant, wanted.jobs);
     log.warn({ error: String(error) }, 'explain jobs not offered');
     return { jobs, dryRuns: [], dryRunSoon: false, preflightWaits: false };
   });

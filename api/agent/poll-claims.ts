@@ -4,6 +4,7 @@ import { hasEnded } from '../../db/standing.js';
 import { GatewayError } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { type Claimant, commitClaim } from './claim.js';
+import { claimantOf } from './offer.js';
 
 export interface Claimed {
   /** The exact answers of the claims (AG-39). */
@@ -33,7 +34,7 @@ export async function claimOffered(call: Claimant, services: Services, found: Fo
   for (let looks = 1; jobs.length > 0; looks++) {
     claimed = await claimSome(call, services, { ...found, jobs });
     if (claimed.claims.length + claimed.jobs.length > 0 || looks === maxLooks) break;
-    jobs = await listJobs(services.database, found.report, found.limit);
+    jobs = await listJobs(services.database, claimantOf(services, found.report), found.limit);
   }
   return claimed;
 }

@@ -12,7 +12,7 @@ import type { Watch, Watches } from '../http/watches.js';
 import { agentOf } from './caller.js';
 import type { CancelWatch, ToldCancels } from './cancels.js';
 import { readyPoll } from './new-claim.js';
-import { isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
+import { claimantOf, isEmpty, lookForWork, nothingOffered, type Offer, offer, type Wanted } from './offer.js';
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered } from './poll-claims.js';
 import type { SnapshotAsks, takeAsks } from './snapshot-asks.js';
@@ -128,7 +128,7 @@ async function lookOnce(call: PollCall, services: Services, looking: Looking, wo
   const { wanted } = place;
   const answer = await place.leaveReady();
   if (answer !== null) return { ...nothingOffered, claims: [answer], cancelled: await cancels.take() };
-  const look = (db: Vouched) => place.watch.look(() => lookForWork(services, db, report, wanted));
+  const look = (db: Vouched) => place.watch.look(() => lookForWork(services, db, claimantOf(services, report), wanted));
   const isQuiet = call.body.wait_ms >= newsWithinMs && place.watch.standing() !== null;
   const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await begin(isQuiet ? undefined : look)];
   if (!woken) place.startedAt = performance.now();
