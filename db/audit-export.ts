@@ -1,23 +1,25 @@
 import { auditEventKeys, type SealedEvent } from '../domain/audit/event.js';
 import { type AuditQuery, visible } from './audit-filters.js';
+import { type LastPurge, lastPurge, logBegin } from './audit-last-purge.js';
 import type { Queryable } from './client.js';
 import { parameters } from './parameters.js';
 
 /** Which sealed events an export has: those of one moment, as no event is ever sealed below the last. */
 export interface ExportSpan {
   lastSeq: number;
-  /** What was purged by then. */
+  /** What was gone by then, if the record of the purge is right. */
   purgedSeq: number;
+  purge: LastPurge | null;
   /** The last of all by the head; 0 if there is none. */
   headSeq: number;
 }
 
-const purged = 'coalesce((select max(last_purged_seq) from audit_purges), 0)';
+const purged = `(select seq from (${logBegin}) log)`;
 
 export async function readExportSpan(db: Queryable): Promise<ExportSpan> {
   const [span] = await db.query<ExportSpan>(
     `select coalesce((select max(seq) from audit_events where seq is not null), 0) as "lastSeq", ${purged} as "purgedSeq",
-       coalesce((select seq from audit_head), 0) as "headSeq"`,
+       coalesce((select seq from audit_head), 0) as "headSeq", (select to_jsonb(purge) from (${lastPurge}) purge) as purge`,
   );
   return span!;
 }

@@ -1,4 +1,5 @@
 import { type AuditEvent, auditEventKeys, type SealedEvent } from '../domain/audit/event.js';
+import { type LastPurge, lastPurge, logBegin } from './audit-last-purge.js';
 import type { Queryable, Transaction } from './client.js';
 
 /** The newest sealed event as a sealer signed it (AU-42). Hashes and signatures are lower-case hex. */
@@ -11,16 +12,6 @@ export interface AuditHead {
   /** Root of the tree over all events up to this one, and the same key's signature of it. */
   treeRoot: string;
   treeSignature: string;
-}
-
-/** The last row of `audit_purges`. */
-export interface LastPurge {
-  lastPurgedSeq: number;
-  lastPurgedHash: string;
-  purgedBefore: string;
-  retainedCount: number;
-  keyId: string;
-  signature: string;
 }
 
 export interface UnsealedEvent extends AuditEvent {
@@ -90,17 +81,14 @@ export async function readSealState(tx: Transaction): Promise<SealState> {
       `select ${instant} as now, to_jsonb(head) as head, to_jsonb(purge) as purge, exists (select from audit_tiles) as "hasTiles",
          (select jsonb_build_object('keyId', key_id, 'signature', begin_signature) from signing_keys
            where begin_signature is not null order by created_at limit 1) as begin,
-         jsonb_build_object('seq', coalesce(last.seq, purge."lastPurgedSeq", 0), 'at', coalesce(last.created_at,
-           (select created_at from audit_events where seq = coalesce(purge."lastPurgedSeq", 0) + 1))) as checkpoint
-       from (select) always
+         jsonb_build_object('seq', coalesce(last.seq, log.seq), 'at', coalesce(last.created_at,
+           (select created_at from audit_events where seq = log.seq + 1))) as checkpoint
+       from (${logBegin}) log
        left join (
          select seq, event_hash as "eventHash", sealed_at as "sealedAt", key_id as "keyId", signature, tree_root as "treeRoot",
            tree_signature as "treeSignature" from audit_head
        ) head on true
-       left join (
-         select last_purged_seq as "lastPurgedSeq", last_purged_hash as "lastPurgedHash", purged_before as "purgedBefore",
-           retained_count as "retainedCount", key_id as "keyId", signature from audit_purges order by last_purged_seq desc limit 1
-       ) purge on true
+       left join (${lastPurge}) purge on true
        left join (
          select seq, created_at from audit_events where event_type = 'audit.signed_checkpoint' and seq is not null order by seq desc limit 1
        ) last on true`,

@@ -1,4 +1,5 @@
 import { type AuditEvent, auditEventKeys } from '../domain/audit/event.js';
+import { lastPurge } from './audit-last-purge.js';
 import type { Queryable } from './client.js';
 
 export interface EvidenceAttempt {
@@ -27,8 +28,8 @@ export function listEvidenceAttempts(db: Queryable, requestId: string): Promise<
 
 /** Whether a purge of the audit log may have reached what was written at this instant. */
 export async function isPurged(db: Queryable, at: number): Promise<boolean> {
-  const [row] = await db.query<{ before: string | null }>('select max(purged_before) as before from audit_purges');
-  return row?.before != null && at <= Date.parse(row.before);
+  const [row] = await db.query<{ purgedBefore: string }>(lastPurge);
+  return row !== undefined && at <= Date.parse(row.purgedBefore);
 }
 
 /** All events of a request, in the order of the log. */

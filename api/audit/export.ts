@@ -8,10 +8,11 @@ import type { Queryable } from '../../db/client.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import type { SealedEvent } from '../../domain/audit/event.js';
 import { type ExportFormat, exportForms, type Manifest } from '../../domain/audit/export-format.js';
-import { exportText } from '../../domain/audit/signed-texts.js';
+import { exportText, purgeText } from '../../domain/audit/signed-texts.js';
 import type { EffectiveRole } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { isUnrestricted } from '../../domain/permissions.js';
+import type { AuditKeySet } from '../../runtime/audit-keys.js';
 import { areInTree } from '../../runtime/audit-tree.js';
 import { tryToAudit } from '../../runtime/try-to-audit.js';
 import type { Services } from '../context.js';
@@ -47,11 +48,12 @@ function requirePlace(userId: string): void {
  * database could have a log of their own signed here.
  */
 export async function exportLog(services: Services, call: ExportCall): Promise<Reply> {
-  const { signer } = await services.auditKeys(services.database);
+  const keys = await services.auditKeys(services.database);
+  const { signer } = keys;
   if (signer === null) throw refusal('service.unavailable', 'the audit key does not open under the secret key');
   requirePlace(call.actor.id);
   const span = await readExportSpan(services.database);
-  if (Math.max(span.lastSeq, span.purgedSeq) !== span.headSeq) throw unproven();
+  if (!beginsRightly(span, keys) || Math.max(span.lastSeq, span.purgedSeq) !== span.headSeq) throw unproven();
   const tree = await signedTree(services.database, services);
   const contentType = exportForms[call.format].contentType;
   return stream(
@@ -59,6 +61,10 @@ export async function exportLog(services: Services, call: ExportCall): Promise<R
     outsideCall(() => exported(services, call, { signer, span, tree })),
   );
 }
+
+/** With its first event, or behind what a signed purge has deleted. */
+const beginsRightly = ({ purgedSeq, purge }: ExportSpan, { isSigned }: AuditKeySet): boolean =>
+  purgedSeq === 0 || (purge !== null && isSigned(purge.keyId, purgeText(purge), purge.signature));
 
 interface Provable {
   signer: SigningKey;

@@ -9,7 +9,7 @@ let api: TestApi;
 let log: SealedEvent[];
 let earlierHead: string;
 
-const copied = ['audit_events', 'audit_head', 'audit_tiles'];
+const copied = ['audit_events', 'audit_head', 'audit_purges', 'audit_tiles'];
 const columns = auditEventKeys.join(', ');
 const at = (seq: number) => log[seq - 1]!;
 const last = () => log.length;
@@ -42,6 +42,11 @@ async function signed(query: string): Promise<boolean> {
     return false;
   }
 }
+
+/** The record of a purge. Whoever has the rights of the gateway can insert it. */
+const inserted = (seq: number, hash: string) =>
+  `insert into audit_purges (last_purged_seq, last_purged_hash, purged_before, retained_count, key_id, signature)
+   values (${seq}, '${hash}', '2999-01-01T00:00:00.000000Z', 0, 'k', 's')`;
 
 const both = async (query: string) => [await signed(''), await signed(query)];
 const changed = (seq: number) => eventHash({ ...at(seq), actor_id: 'someone' });
@@ -84,6 +89,12 @@ describe('the gateway signs no export (AU-62)', () => {
     expect(await both(`?since=${at(7).created_at}&until=${at(7).created_at}`)).toEqual([false, false]);
   });
 
+  it('whose oldest events are gone, with a record of a purge that nobody signed', async () => {
+    await tamper(api, `delete from audit_events where seq <= 5`);
+    await api.services.database.query(inserted(5, at(5).event_hash));
+    expect(await both('?actor_id=admin')).toEqual([false, false]);
+  });
+
   it('without an event from the middle, or without the newest', async () => {
     await tamper(api, 'delete from audit_events where seq = 5');
     expect(await signed('')).toBe(false);
@@ -102,4 +113,12 @@ describe('the gateway signs no export (AU-62)', () => {
     await tamper(api, 'delete from audit_head');
     expect(await both('?actor_id=admin')).toEqual([false, false]);
   });
+});
+
+it('an export begins with the first event, whatever purges somebody has recorded (AU-62)', async () => {
+  await api.services.database.query(inserted(5, at(5).event_hash));
+  const answer = await api.call('GET', '/api/audit/export', { token: api.tokens.admin });
+  const lines = answer.text.trimEnd().split('\n');
+  expect(JSON.parse(lines[0]!)).toEqual(at(1));
+  expect(JSON.parse(lines.at(-1)!).manifest).toMatchObject({ first_seq: 1, last_seq: last(), count: last() });
 });

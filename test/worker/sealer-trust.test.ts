@@ -221,6 +221,22 @@ describe('a checkpoint (AU-44)', () => {
   });
 });
 
+describe('a record of a purge that never was (AU-46)', () => {
+  it.each([2, 1_000_000])('for the events up to %i stops no sealing, and spoils no checkpoint', async (seq) => {
+    await writeEvents(sealing.database, ['before']);
+    await sealing.sealAll();
+    await sealing.database.query(
+      `insert into audit_purges (last_purged_seq, last_purged_hash, purged_before, retained_count, key_id, signature)
+       select ${seq}, event_hash, created_at, 0, 'k', 's' from audit_events where seq = 2`,
+    );
+    await writeEvents(sealing.database, numbered('after', 130));
+    await sealer().once();
+    expect(messages()).toEqual([['audit_checkpoint']]);
+    expect(await unsealed()).toBe(0);
+    await readChain(sealing);
+  });
+});
+
 describe('the keys of the audit log (AU-40)', () => {
   it('change at once, and what older ones signed verifies for ever, also of a revoked one', async () => {
     await writeEvents(sealing.database, numbered('one', 120));
