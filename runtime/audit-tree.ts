@@ -7,11 +7,12 @@ import type { SealedEvent } from '../domain/audit/event.js';
 type Placed = Pick<SealedEvent, 'seq' | 'event_hash'>;
 
 /**
- * Whether the tree has each of these events in its place: `seq` itself is in no hash of the chain. The first event of each tile is proven with all other
- * hashes of the tile, which proves these too. So the next events of that tile only have to be there. In order of `seq` it costs a proof for 256 events.
+ * Whether the tree has each of these events in its place, one in each: `seq` itself is in no hash of the chain. The first event of each tile is proven with
+ * all other hashes of the tile, which proves these too. So the next events of that tile only have to be there. In order of `seq` it costs a proof for 256 events.
  */
 export async function areInTree(db: Queryable, { size, root }: SizedRoot, events: readonly Placed[]): Promise<boolean> {
-  if (!events.every(({ seq }) => seq >= 1 && seq <= size)) return false;
+  // A second event in the place of the first of its tile would be compared with the one hash there that nothing proves.
+  if (!events.every(({ seq }, at) => seq > (events[at - 1]?.seq ?? 0) && seq <= size)) return false;
   const isFirst = ({ seq }: Placed, at: number) => at === 0 || tileOf(seq) !== tileOf(events[at - 1]!.seq);
   const runsOf = ({ seq }: Placed) => inclusionRuns(seq - 1, size);
   const first = events.filter(isFirst);

@@ -89,6 +89,26 @@ describe('the gateway signs no export (AU-62)', () => {
     expect(await both(`?since=${at(7).created_at}&until=${at(7).created_at}`)).toEqual([false, false]);
   });
 
+  it('that has two events under one number, of which the tree has one', async () => {
+    const forged = { ...at(5), id: 'aaaaaaaa-0000-4000-8000-000000000001', reason: 'never happened' };
+    const hash = eventHash(forged);
+    const row = JSON.stringify({ ...forged, event_hash: hash }).replaceAll("'", "''");
+    await tamper(
+      api,
+      'drop index audit_events_seq, audit_events_prev_hash',
+      `insert into audit_events (${columns}) select ${columns} from jsonb_populate_record(null::audit_events, '${row}')`,
+      `update audit_tiles set hashes = overlay(hashes placing sha256('\\x00'::bytea || decode('${hash}', 'hex')) from 4 * 32 + 1)
+       where level = 0 and index = 0`,
+    );
+    expect(await both(`?since=${at(5).created_at}&until=${at(5).created_at}`)).toEqual([false, false]);
+    await tamper(
+      api,
+      `delete from audit_events where id = '${forged.id}'`,
+      'create unique index audit_events_seq on audit_events (seq) where seq is not null',
+      'create unique index audit_events_prev_hash on audit_events (prev_hash) where prev_hash is not null',
+    );
+  });
+
   it('whose oldest events are gone, with a record of a purge that nobody signed', async () => {
     await tamper(api, `delete from audit_events where seq <= 5`);
     await api.services.database.query(inserted(5, at(5).event_hash));
