@@ -105,7 +105,7 @@ async function* exported(services: Services, call: ExportCall, { signer, span, t
     await audit(services, call.actor, filters, sent.count);
   }
   const isWhole = call.roles.some(isUnrestricted) && Object.keys(filters).length === 0;
-  if (isWhole && sent.count !== span.lastSeq - span.purgedSeq) throw new Error('events of the audit log are missing');
+  if (isWhole && sent.count !== span.headSeq - span.purgedSeq) throw new Error('events of the audit log are missing');
   yield form.manifest(manifestOf(sent, filters, signer));
 }
 

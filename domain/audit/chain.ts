@@ -138,10 +138,11 @@ function headFault({ last, beyondHead, leastHead }: ChainState, context: ChainCo
   return last.hash === head.eventHash ? null : { reason: 'head_mismatch', ...lastPlace };
 }
 
-function anchorFault({ anchored, firstSeq }: ChainState, { anchor }: ChainContext): ChainFault | null {
+function anchorFault({ anchored, firstSeq }: ChainState, { anchor, head }: ChainContext): ChainFault | null {
   if (anchor === null) return null;
-  // What was purged cannot be compared any more.
-  const purged = firstSeq !== null && anchor.seq < firstSeq;
-  if (purged || anchored?.hash === anchor.hash) return null;
+  // What was purged cannot be compared any more, but for the event of the head, which a purge of all has deleted too.
+  const known = anchor.seq === head?.seq ? head.eventHash : anchored?.hash;
+  const purgedSeq = firstSeq === null ? (head?.seq ?? 0) : firstSeq - 1;
+  if (known === anchor.hash || (known === undefined && anchor.seq <= purgedSeq)) return null;
   return { reason: 'anchor_mismatch', id: anchored?.id ?? null, seq: anchor.seq };
 }
