@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { ExportFormat } from '../../domain/audit/export-format.js';
 import { parseManifestLine } from '../../domain/audit/export-parse.js';
 import { fileFault } from '../../lib/file-fault.js';
+import { visibleJson, visibleLines } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { checkOutput } from '../follow/deliver.js';
@@ -29,7 +30,7 @@ export async function exportAudit(context: Context, _: readonly string[], option
     throw failure('usage', 'an export has many lines, but --format json prints one; add --output FILE');
   if (options.output !== undefined) checkOutput(context, { output: options.output });
   const query = { ...(await auditFilters(context, options)), format };
-  const sink = options.output === undefined ? stdoutSink(context) : fileSink(context, options.output);
+  const sink = options.output === undefined ? stdoutSink(context, format) : fileSink(context, options.output);
   let tail: Buffer = Buffer.alloc(0);
   try {
     await context.client().call({
@@ -63,13 +64,27 @@ interface Sink {
   discard(): void;
 }
 
-function stdoutSink({ terminal: { stdout }, signal }: Context): Sink {
+function stdoutSink({ terminal: { stdout }, signal }: Context, format: ExportFormat): Sink {
+  const shown = stdout.isTTY === true ? shownLines(format) : (part: Uint8Array) => part;
   return {
     write: async (part) => {
-      if (!stdout.write(part)) await once(stdout, 'drain', { signal });
+      if (!stdout.write(shown(part))) await once(stdout, 'drain', { signal });
     },
     end: () => undefined,
     discard: () => undefined,
+  };
+}
+
+/** On a terminal: whole lines, with everything in them made visible that could steer it (CL-13). */
+function shownLines(format: ExportFormat): (part: Uint8Array) => string {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const show = format === 'csv' ? visibleLines : visibleJson;
+  let rest = '';
+  return (part) => {
+    const text = rest + decoder.decode(part, { stream: true });
+    const end = text.lastIndexOf('\n') + 1;
+    rest = text.slice(end);
+    return show(text.slice(0, end));
   };
 }
 

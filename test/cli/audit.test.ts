@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { insertAuditEvents } from '../../db/audit.js';
+import type { AuditType } from '../../domain/audit/catalogue.js';
 import { systemActor } from '../../domain/audit/draft.js';
 import { type ExportFormat, exportForms } from '../../domain/audit/export-format.js';
 import { exportText } from '../../domain/audit/signed-texts.js';
@@ -36,12 +37,12 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const write = (reasons: readonly string[]) =>
+const write = (reasons: readonly string[], type: AuditType = 'request.rejected') =>
   api.services.database.transaction((tx) =>
     insertAuditEvents(
       tx,
       reasons.map((reason) => ({
-        type: 'request.rejected',
+        type,
         outcome: 'denied',
         actor: systemActor,
         resourceType: null,
@@ -145,6 +146,22 @@ describe('svc audit export', () => {
     expect((await stat(join(directory, 'out.ndjson'))).mode & 0o777).toBe(0o600);
     const told = JSON.parse((await svc('audit', 'export', '--output', 'all.ndjson', '--json')).stdout);
     expect(told.data).toMatchObject({ output: 'all.ndjson', manifest: { filters: {}, public_key: publicKey } });
+  });
+
+  it.each(['csv', 'ndjson'])('shows on a terminal, as %s, what could steer it (CL-13)', async (as) => {
+    const steering = '\u001b]0;gone\u0007 \u009b2J \u202e \u200b';
+    await write([steering], 'request.expired');
+    await sealAll(api);
+    const argv = ['audit', 'export', '--event-type', 'request.expired', '--as', as];
+    const environment = { ...login(api.url), SVC_TOKEN: api.tokens.admin };
+    const { code, stdout } = await runSvc(argv, { environment, directory, terminal: true });
+    expect(code).toBe(0);
+    for (const character of new Set(steering.replace(/[ -~]/g, ''))) expect(stdout).not.toContain(character);
+    expect(stdout).toMatch(/\\u001b\]0;gone\\u0007/);
+    if (as === 'ndjson')
+      expect(stdout.split('\n').some((line) => line !== '' && JSON.parse(line).reason === steering)).toBe(true);
+    const plain = (await svc(...argv)).stdout;
+    expect(plain.split('\n').length).toBe(stdout.split('\n').length);
   });
 
   it('prints no lines where one is promised', async () => {
