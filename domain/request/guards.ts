@@ -22,13 +22,21 @@ export function commonRefusal(request: StoredRequest, caller: Caller, now: Insta
   return over ? refusal('request.gone', 'request has expired') : null;
 }
 
-/** What the caller decides on the current step. */
+/** What the caller decides on the current step. Its instant is after all earlier ones, also where a clock was set back: they tell the order of decisions. */
 export const decisionOf = (
-  { currentStep }: StoredRequest,
+  { currentStep, decisions }: StoredRequest,
   { caller, comment, kind }: Extract<Move, { kind: Decision['action'] }>,
   selector: string,
   now: Instant,
-): Decision => ({ step: currentStep, userId: caller.id, action: kind, selector, comment, at: now, tokenId: caller.tokenId });
+): Decision => ({
+  step: currentStep,
+  userId: caller.id,
+  action: kind,
+  selector,
+  comment,
+  at: Math.max(now, ...decisions.map(({ at }) => at + 1)),
+  tokenId: caller.tokenId,
+});
 
 /** RQ-57: the caller was shown another request than the one that is stored. */
 export const shownOther = (

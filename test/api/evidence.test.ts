@@ -6,6 +6,7 @@ import { bundleOf } from '../domain/migration/bundles.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { sealAll } from '../support/audit-api.js';
 import { databaseToml, dbaTeamToml, groupToml, passesToml, roleToml, workflowToml } from '../support/toml.js';
+import { vouch } from '../support/vouch.js';
 import { type AgentCalls, agentCalls, pollBody, scope } from './agent-calls.js';
 
 const toml = [
@@ -103,6 +104,18 @@ describe('evidence holds (AU-84) for a request that', () => {
       ['ben', 'group:dba-team'],
       ['lena', 'user:lena'],
     ]);
+  });
+
+  it('was approved by two people between whom the clock of the database was set back', async () => {
+    const id = await pending({ environment: 'production' });
+    await calls.act(people.ada, id, 'approve', {});
+    const { database } = api.services;
+    await database.query(`update decisions set decided_at = decided_at + interval '1 hour' where request_id = $1`, [id]);
+    await vouch(database, id);
+    await calls.act(people.ben, id, 'approve', {});
+    await calls.act(people.lena, id, 'approve', { selector: 'user:lena' });
+    const { evidence } = JSON.parse(await holds(id, 'approved'));
+    expect(evidence.decisions.map(({ user }: { user: string }) => user)).toEqual(['ada', 'ben', 'lena']);
   });
 
   it('was approved by a step that names a group twice', async () => {
