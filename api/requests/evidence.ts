@@ -92,7 +92,9 @@ async function sealedEvents(call: EvidenceCall, { database }: Services, id: stri
     const events = await listRequestEvents(database, id);
     const oldest = events.find(({ seq, event_hash: hash }) => seq === null || hash === null);
     if (oldest === undefined) return events as SealedEvent[];
-    const ageMs = now + performance.now() - since - Date.parse(oldest.created_at);
+    const waitedMs = performance.now() - since;
+    // Of an event that a clock has dated ahead, only the wait tells.
+    const ageMs = Math.max(waitedMs, now + waitedMs - Date.parse(oldest.created_at));
     if (ageMs > sealedWithinMs || call.signal.aborted)
       throw refusal(
         'request.conflict',

@@ -4,7 +4,7 @@ import { verifyEvidence } from '../../domain/evidence/verify.js';
 import { sleep } from '../../lib/sleep.js';
 import { bundleOf } from '../domain/migration/bundles.js';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { sealAll } from '../support/audit-api.js';
+import { sealAll, tamper } from '../support/audit-api.js';
 import { databaseToml, dbaTeamToml, groupToml, passesToml, roleToml, workflowToml } from '../support/toml.js';
 import { vouch } from '../support/vouch.js';
 import { type AgentCalls, agentCalls, pollBody, scope } from './agent-calls.js';
@@ -221,6 +221,12 @@ describe('evidence (AU-84)', () => {
     await sleep(300);
     await sealAll(api);
     expect((await waiting).status).toBe(200);
+  });
+
+  it('is 409 after 5 s also for events that a clock has dated ahead (AU-84)', async () => {
+    const id = await pending();
+    await tamper(api, `update audit_events set created_at = '2999-01-01T00:00:00.000000Z' where request_id = '${id}'`);
+    expect(await ask(id)).toMatchObject({ status: 409, body: { error: 'events of this request are not sealed yet' } });
   });
 
   it('is not signed over rows that were changed outside the gateway', async () => {
