@@ -1,3 +1,4 @@
+import { objectText } from '../../lib/json/write.js';
 import type { Channel } from '../policies.js';
 import type { AuditOutcome, AuditType } from './catalogue.js';
 
@@ -46,7 +47,7 @@ export interface AuditDraft {
     | null;
   resourceId: string | null;
   reason: string | null;
-  /** Written as compact JSON in this key order (AU-22). */
+  /** Written as compact JSON in this key order (AU-22). A count beyond 2^53 is a bigint, so that it keeps its digits (AG-50a). */
   metadata: Record<string, unknown>;
 }
 
@@ -62,10 +63,12 @@ export interface AuditSubject {
 
 /** The stored text of an event's metadata: the rule's keys, then the channel (AU-20) and the caller's token (AU-21). */
 export function metadataJson({ actor, metadata }: AuditDraft): string {
-  return JSON.stringify({
+  const members = {
     ...metadata,
     ...(actor.channel === undefined ? {} : { channel: actor.channel }),
     ...(actor.client === undefined ? {} : { client: actor.client }),
     ...(actor.tokenId === null ? {} : { auth_token_id: actor.tokenId }),
-  });
+  };
+  const digits = Object.entries(metadata).flatMap(([key, value]) => (typeof value === 'bigint' ? [[key, String(value)]] : []));
+  return objectText(members, Object.fromEntries(digits));
 }

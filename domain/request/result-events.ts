@@ -37,7 +37,7 @@ function endEvents(request: StoredRequest, move: Result, status: Status): AuditD
 
 function completedEvent(move: Result): AuditDraft {
   const { rowsAffected, steps } = move.submission;
-  const rows = rowsAffected === null ? {} : { rows_affected: Number(rowsAffected) };
+  const rows = rowsAffected === null ? {} : { rows_affected: exactCount(rowsAffected) };
   const { fence, outcome, ...duration } = factsOf(move);
   return {
     ...endEvent(move),
@@ -46,6 +46,8 @@ function completedEvent(move: Result): AuditDraft {
     metadata: { fence, outcome, ...rows, ...duration, ...steps },
   };
 }
+
+const exactCount = (digits: string) => (Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits));
 
 function failedEvent(move: Result): AuditDraft {
   const { auditError, steps } = move.submission;

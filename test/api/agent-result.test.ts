@@ -367,6 +367,9 @@ describe('the form of what was submitted (AG-50a, RS-54)', () => {
     expect((await raw(executionId, body)).status).toBe(200);
     expect((await calls.content(calls.requester, id)).text).toContain(`"rows_affected":${count},`);
     expect((await calls.executions(calls.requester, id)).text).toContain(`"rows_affected":${count},`);
+    const query = `/api/audit/events?request_id=${id}&event_type=execution.completed`;
+    const { events } = (await api.call('GET', query, { token: api.tokens.admin })).body;
+    expect(events[0].metadata_json).toContain(`"rows_affected":${count},`);
   });
 
   it('of several result_data the last counts, however its name is spelled (HT-49)', async () => {

@@ -86,6 +86,12 @@ describe('the stored metadata of an event', () => {
     expect(metadataJson(draft({ actor: systemActor }))).toBe('{}');
   });
 
+  it('keeps the digits of a count beyond 2^53 (AG-50a)', () => {
+    const metadata = { fence: 2, rows_affected: 9007199254740993n, duration_ms: 1 };
+    const text = '{"fence":2,"rows_affected":9007199254740993,"duration_ms":1,"auth_token_id":"token-1"}';
+    expect(metadataJson(draft({ metadata }))).toBe(text);
+  });
+
   it('names the API token of whoever made it, after the keys of the rule (AU-21)', () => {
     expect(metadataJson(draft({ metadata: { fence: 2 } }))).toBe('{"fence":2,"auth_token_id":"token-1"}');
     expect(metadataJson(draft({ actor: { ...user, tokenId: null }, metadata: { fence: 2 } }))).toBe('{"fence":2}');
