@@ -36,12 +36,17 @@ export async function signedNote(
   return signCheckpoint({ origin: services.config().audit.origin, ...tree }, signer);
 }
 
-/** Proofs as base64 hashes. Tiles only grow, so they serve every tree up to the newest. */
+/** Proofs as base64 hashes. Tiles only grow, so they serve every tree up to the newest, unless somebody has removed hashes. */
 export async function proofsOf(db: Queryable, proofs: readonly (readonly Run[])[]): Promise<string[][]> {
   const tiles = await readTiles(db, tilesOf(proofs.flat()));
-  return proofs.map((runs) =>
-    readProof(runs, ({ level, index }) => tiles.get(`${level}/${index}`)).map((hash) => Buffer.from(hash).toString('base64')),
-  );
+  try {
+    return proofs.map((runs) =>
+      readProof(runs, ({ level, index }) => tiles.get(`${level}/${index}`)).map((hash) => Buffer.from(hash).toString('base64')),
+    );
+  } catch (error) {
+    if (error instanceof RangeError) throw unproven();
+    throw error;
+  }
 }
 
 export const inclusionProof = async (db: Queryable, seq: number, size: number) =>

@@ -169,3 +169,11 @@ test('a tree that no audit key signed is neither proven nor signed (AU-81)', asy
   await api.services.database.query(`update audit_head set tree_root = $1`, [head?.tree_root]);
   expect((await get('checkpoint')).status).toBe(200);
 });
+
+test('proofs for which somebody has removed hashes are refused with the reason (AU-82)', async () => {
+  await tamper(api, 'create table kept_tiles as table audit_tiles', 'delete from audit_tiles where level = 0 and index = 0');
+  for (const path of ['proof?seq=1', 'proof?from=1', 'checkpoint?old=1'])
+    expect(refusal(await get(path))).toBe('503 service.unavailable the audit log cannot be proven');
+  await tamper(api, 'insert into audit_tiles select * from kept_tiles on conflict do nothing', 'drop table kept_tiles');
+  expect((await get('proof?seq=1')).status).toBe(200);
+});
