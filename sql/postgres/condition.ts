@@ -1,5 +1,6 @@
 import { allOf, anyOf, type Comparison, type Condition, compare, constant, isSame, notOf, other } from '../condition.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
+import { isOwnSchema } from './namesakes.js';
 import { covers, enter, isCopy, mayLook, type Scope } from './scope.js';
 
 /** Reads an expression of PostgreSQL's tree as a condition on the table that the scope names. */
@@ -61,10 +62,11 @@ function readConstant({ isnull, ival, fval, boolval, sval }: TreeNode): Conditio
 
 function readColumn({ fields }: TreeNode, scope: Scope): Condition {
   const names = listOf(fields).map((part) => textOf(nodeOf(nodeOf(part).String).sval));
-  const [name = '', table = null] = names.toReversed();
+  const [name = '', table = null, schema = null] = names.toReversed();
   // The same for all rows of a table.
   if (name === 'tableoid') return other('tableoid', []);
-  if (table === null ? !scope.inner : table === scope.target) return { kind: 'column', of: 'target', table: null, name };
+  const isTarget = table === null ? !scope.inner : table === scope.target && isOwnSchema(schema, scope);
+  if (isTarget) return { kind: 'column', of: 'target', table: null, name };
   const isCopy = scope.joined && (table === null ? scope.copies.size > 0 : scope.copies.has(table));
   return {
     kind: 'column',

@@ -3,11 +3,14 @@ import { allOf, anyOf, bare, type Condition, constant, isSame } from '../conditi
 import { constantOf, truthOf } from '../constant-of.js';
 import { restricts } from '../restricts.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
+import { namesakesIn } from './namesakes.js';
 import { tableOf } from './walk-names.js';
 
 /** How names resolve where a condition stands. */
 export interface Scope {
   readonly table: TableName;
+  /** The schemas of other tables with its name, which are told apart from it by their schema alone. */
+  readonly namesakes: readonly string[];
   /** The name that qualifies columns of the written table; null where a subquery's own table has that name. */
   readonly target: string | null;
   /** Inside a subquery, where a bare name may belong to the subquery. */
@@ -38,6 +41,7 @@ export function conditionOf(written: Written, where: Tree | undefined, read: Sco
   const table = tableOf(written.relation) ?? { schema: null, name: '' };
   const plain: Scope = {
     table,
+    namesakes: namesakesIn(written.sources, table),
     read,
     met: { copy: false },
     looks: { left: maxLooks },
