@@ -1,8 +1,10 @@
 import { allOf, anyOf, type Condition, constant, isSame, other } from '../condition.js';
 import { restricts } from '../restricts.js';
-import { levelOf, type MysqlScope, type Range, shownAs } from './condition-scope.js';
+import { levelOf, type MysqlScope, type Range } from './condition-scope.js';
 import { readTable } from './ddl-parts.js';
+import { isAlike, keyOf, shownAs } from './named-table.js';
 import { hasWords, skipPair, upperAt } from './statement.js';
+import type { TableReference } from './tables.js';
 
 /** A subquery in a condition: after EXISTS, after IN with the tested values, or as a value. */
 export function readQuery(
@@ -12,8 +14,10 @@ export function readQuery(
   scope: MysqlScope,
 ): Condition {
   if (how === 'in' && asked.every((part) => covers(range, part, scope))) return constant(true);
-  const own = scope.references.filter(({ at }) => at > range.from && at < range.to).map(shownAs);
-  const inner = { ...scope, inner: true, targets: new Set([...scope.targets].filter((name) => !own.includes(name))) };
+  const own = scope.references.filter(({ at }) => at > range.from && at < range.to);
+  const isSeen = (table: TableReference) => !own.some((one) => isAlike(shownAs(one), shownAs(table)) && mayBeOfOne(one, table));
+  const tables = [...scope.tables.filter(isSeen), ...own];
+  const inner = { ...scope, inner: true, tables, targets: scope.targets.filter(isSeen) };
   const conditions = conditionsIn(range, inner);
   const where = conditions.length === 0 ? constant(true) : allOf(conditions);
   const list = listIn(range, scope);
@@ -53,13 +57,24 @@ export function conditionsIn(range: Range, scope: MysqlScope): Condition[] {
   }
   return level.flatMap((at, index): Condition[] => {
     const word = upperAt(scope.statement, at);
-    if (word === '(' && upperAt(scope.statement, at + 1) === 'SELECT')
+    if (word === '(' && (upperAt(scope.statement, at + 1) === 'SELECT' || holdsJoin(at, scope)))
       return conditionsIn({ from: at + 1, to: skipPair(scope.statement, at) - 1 }, scope);
     if (!openers.has(word)) return [];
     const to = level.slice(index + 1).find((next) => clauses.has(upperAt(scope.statement, next))) ?? range.to;
     return [scope.read({ from: at + 1, to }, scope)];
   });
 }
+
+/** The words of joins between these, also of those in parentheses. */
+export function joinWords(range: Range, scope: MysqlScope): number[] {
+  return levelOf(range, scope).flatMap((at) =>
+    holdsJoin(at, scope) ? joinWords({ from: at + 1, to: skipPair(scope.statement, at) - 1 }, scope) : [at],
+  );
+}
+
+/** Whether a parenthesis opens here that stands where a table may, and holds no query. */
+const holdsJoin = (at: number, { statement }: MysqlScope): boolean =>
+  upperAt(statement, at) === '(' && beforeTable.has(upperAt(statement, at - 1)) && !queries.has(upperAt(statement, at + 1));
 
 const maxNesting = 5;
 
@@ -72,12 +87,13 @@ function covers(range: Range, asked: Condition, scope: MysqlScope, depth = 0): b
   const table = isDerived ? null : readTable(statement, list.to + 1);
   const inside = { from: list.to + 2, to: skipPair(statement, list.to + 1) - 1 };
   const reference = scope.references.find(({ at }) => at === list.to + 1);
-  if (isDerived ? !covers(inside, asked, scope, depth + 1) : reference === undefined || !isWritten(reference.name, asked, scope))
+  if (isDerived ? !covers(inside, asked, scope, depth + 1) : reference === undefined || !isWritten(reference, asked, scope))
     return false;
   const end = isDerived ? inside.to + 1 : (table?.end ?? range.to);
   const rest = levelOf({ from: end, to: range.to }, scope);
   if (rest.some((at) => bounding.has(upperAt(statement, at)))) return false;
-  const local = { ...scope, inner: false, targets: new Set([...(reference ? [shownAs(reference)] : []), '']) };
+  const here = reference === undefined ? [] : [reference];
+  const local = { ...scope, inner: false, tables: here, targets: here };
   const where = rest.find((at) => upperAt(statement, at) === 'WHERE');
   const to = rest.find((at) => at > (where ?? range.to) && clauses.has(upperAt(statement, at))) ?? range.to;
   if (where !== undefined && restricts(scope.read({ from: where + 1, to }, local))) return false;
@@ -85,13 +101,23 @@ function covers(range: Range, asked: Condition, scope: MysqlScope, depth = 0): b
   return upperAt(statement, list.from) === '*' || (given.kind === 'column' && given.name === asked.name);
 }
 
-function isWritten(name: string, asked: Extract<Condition, { kind: 'column' }>, scope: MysqlScope): boolean {
-  return scope.references.some((each) => {
-    const isTarget = asked.table === null ? scope.targets.has(shownAs(each)) : shownAs(each) === asked.table;
-    return isTarget && each.name === name;
+function isWritten(
+  written: TableReference,
+  asked: Extract<Condition, { kind: 'column' }>,
+  { references, targets }: MysqlScope,
+): boolean {
+  return references.some((each) => {
+    const isTarget = asked.table === null ? targets.includes(each) : keyOf(each) === asked.table;
+    return isTarget && isAlike(each.name, written.name) && mayBeOfOne(each, written);
   });
 }
 
+/** Whether two tables may be of one database. */
+const mayBeOfOne = ({ schema: one }: TableReference, { schema: another }: TableReference): boolean =>
+  one === null || another === null || isAlike(one, another);
+
+const beforeTable = new Set('FROM USING UPDATE LOW_PRIORITY IGNORE JOIN STRAIGHT_JOIN , ('.split(' '));
+const queries = new Set(['SELECT', 'WITH', 'TABLE', 'VALUES']);
 const setOperations = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 const openers = new Set(['WHERE', 'ON', 'HAVING']);
 /** Words that end a condition. */

@@ -1,6 +1,8 @@
+import type { TableName } from '../../domain/statement.js';
 import { type Condition, constant } from '../condition.js';
 import { readTable } from './ddl-parts.js';
 import type { MysqlToken } from './lexer.js';
+import { isAlike, keyOf, meantBy } from './named-table.js';
 import { type MysqlStatement, nameOf, upperAt } from './statement.js';
 import type { TableReference } from './tables.js';
 
@@ -13,8 +15,10 @@ export interface Range {
 /** How names resolve where a condition stands. */
 export interface MysqlScope {
   readonly statement: MysqlStatement;
-  /** Lower-case aliases of the tables whose rows are written. */
-  readonly targets: ReadonlySet<string>;
+  /** The tables that a name in front of a column may mean. */
+  readonly tables: readonly TableReference[];
+  /** Those of them whose rows are written. */
+  readonly targets: readonly TableReference[];
   /** Inside a subquery, where a bare name may belong to the subquery. */
   readonly inner: boolean;
   readonly references: readonly TableReference[];
@@ -25,17 +29,14 @@ export interface MysqlScope {
   readonly isCopy: (left: Condition, right: Condition) => boolean;
 }
 
-export const shownAs = ({ alias, name }: TableReference): string => (alias ?? name).toLowerCase();
-
 /** Whether two columns are the same one of a table with two aliases: `t.id = x.id` of `t JOIN t AS x`. */
 export function copyOf(references: readonly TableReference[]): MysqlScope['isCopy'] {
-  const tables = new Map(references.map((each) => [shownAs(each), each]));
+  const tables = new Map(references.map((each) => [keyOf(each), each]));
   return (left, right) => {
     if (left.kind !== 'column' || right.kind !== 'column' || left.table === null || right.table === null) return false;
     const [one, another] = [tables.get(left.table), tables.get(right.table)];
-    return (
-      left.table !== right.table && left.name === right.name && one?.name === another?.name && one?.schema === another?.schema
-    );
+    if (left.table === right.table || left.name !== right.name || one === undefined || another === undefined) return false;
+    return isAlike(one.name, another.name) && isAlike(one.schema ?? '', another.schema ?? '');
   };
 }
 
@@ -49,22 +50,19 @@ export function columnAt({ from, to }: Range, scope: MysqlScope): Condition | nu
   const isLong =
     table.end === from + 3 && upperAt(statement, table.end) === '.' && nameOf(statement.tokens[table.end + 1]) !== null;
   if (to !== (isLong ? table.end + 2 : table.end)) return null;
-  return isLong
-    ? column(table.name, nameOf(statement.tokens[table.end + 1]) ?? '', scope)
-    : column(table.schema, table.name, scope);
+  if (isLong) return column(table, nameOf(statement.tokens[table.end + 1]) ?? '', scope);
+  return column(table.schema === null ? null : { schema: null, name: table.schema }, table.name, scope);
 }
 
-function column(table: string | null, name: string, { targets, inner }: MysqlScope): Condition {
-  const shown = table?.toLowerCase() ?? null;
-  const isTarget = shown === null ? !inner : targets.has(shown);
-  if (isTarget && targets.size === 1) return { kind: 'column', of: 'target', table: null, name: name.toLowerCase() };
+function column(table: TableName | null, name: string, { tables, targets, inner }: MysqlScope): Condition {
+  const meant = table === null ? [] : meantBy(table, tables);
+  const isTarget = table === null ? !inner : meant.length > 0 && meant.every((one) => targets.includes(one));
   // MySQL compares column names without case.
-  return {
-    kind: 'column',
-    of: isTarget ? 'target' : shown === null ? 'unsure' : 'other',
-    table: shown,
-    name: name.toLowerCase(),
-  };
+  const found = { kind: 'column', name: name.toLowerCase() } as const;
+  if (isTarget && targets.length === 1) return { ...found, of: 'target', table: null };
+  const only = meant.length === 1 ? meant[0] : undefined;
+  const shown = only === undefined ? (table?.name.toLowerCase() ?? null) : keyOf(only);
+  return { ...found, of: isTarget ? 'target' : table === null ? 'unsure' : 'other', table: shown };
 }
 
 /** All columns in a range that is not understood. */

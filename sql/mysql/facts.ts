@@ -5,6 +5,7 @@ import { addMysqlDefinition } from './ddl-facts.js';
 import { type MysqlTable, readTable } from './ddl-parts.js';
 import type { MysqlFindings } from './findings.js';
 import type { MysqlForm } from './form.js';
+import { onlyMeantBy } from './named-table.js';
 import { hasWords, type MysqlStatement, nameOf, skipPair, skipWords, upperAt } from './statement.js';
 import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';
@@ -66,16 +67,12 @@ function targetsOf(statement: MysqlStatement, first: number, main: readonly Tabl
   const listAt = hasWords(statement, first, 'FROM') ? first + 1 : first;
   const isList = listAt === first || usingAt !== null;
   const sourcesAt = listAt === first ? find(statement, first, 'FROM') : usingAt;
-  const sources = new Map(
-    main.filter(({ at, inQuery }) => isList && !inQuery && at > (sourcesAt ?? at)).map((each) => [each.alias, each]),
-  );
-  // With lower_case_table_names the server takes an alias in any case.
-  const folded = new Map([...sources].map(([alias, each]) => [alias?.toLowerCase(), each]));
+  const sources = isList ? main.filter(({ at, inQuery }) => !inQuery && at > (sourcesAt ?? at)) : [];
   const targets: TableReference[] = [];
   for (let at = listAt; at < statement.tokens.length; at += 1) {
     const table = readTable(statement, at);
     if (table === null) break;
-    const source = table.schema === null ? (sources.get(table.name) ?? folded.get(table.name.toLowerCase())) : undefined;
+    const source = table.schema === null ? onlyMeantBy(table, sources) : undefined;
     const here = main.find((each) => each.at === at);
     targets.push(source ?? here ?? { schema: table.schema, name: table.name, alias: null, at, inQuery: false });
     const end = hasWords(statement, table.end, '.', '*') ? table.end + 2 : table.end;

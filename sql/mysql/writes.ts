@@ -1,11 +1,13 @@
-import type { FixedColumn } from '../../domain/statement.js';
+import type { FixedColumn, TableName } from '../../domain/statement.js';
 import { allOf } from '../condition.js';
 import { fixedColumns } from '../fixed-columns.js';
 import { restricts } from '../restricts.js';
 import { readMysqlCondition } from './condition.js';
-import { conditionsIn } from './condition-query.js';
-import { copyOf, levelOf, type MysqlScope, type Range, shownAs } from './condition-scope.js';
-import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
+import { conditionsIn, joinWords } from './condition-query.js';
+import { copyOf, type MysqlScope, type Range } from './condition-scope.js';
+import type { MysqlToken } from './lexer.js';
+import { meantBy, onlyMeantBy, shownAs } from './named-table.js';
+import { hasWords, type MysqlStatement, nameOf, skipWords, upperAt } from './statement.js';
 import type { TableReference } from './tables.js';
 
 /** An UPDATE or DELETE: its tables, those whose rows it writes, and the position of its WHERE. */
@@ -22,31 +24,53 @@ export interface MysqlWrite {
  * table.
  */
 export function selectsRows(statement: MysqlStatement, write: MysqlWrite): boolean {
-  const { main, written } = write;
-  const scopeOf = (targets: readonly TableReference[]) => scopeIn(statement, { ...write, main: targets }, copyOf(main));
+  const from = tablesAt(statement, write.verbAt);
+  const main = ofStatement(write.main).filter(({ at }) => at >= from);
+  const named = write.written.map((one) => onlyMeantBy({ schema: one.schema, name: shownAs(one) }, main));
+  const written = main.filter((one) => named.includes(one));
+  const scopeOf = (targets: readonly TableReference[]) => scopeIn(statement, { ...write, main }, targets);
   const where = whereOf(statement, write.whereAt);
   if (!restricts(readMysqlCondition(where, scopeOf(main)))) return false;
-  const joins = { from: write.verbAt + 1, to: write.whereAt };
-  if (levelOf(joins, scopeOf(main)).some((at) => joinsByName(statement, at))) return true;
+  const joins = { from, to: write.whereAt };
+  if (joinWords(joins, scopeOf(main)).some((at) => joinsByName(statement, at))) return true;
   const scope = scopeOf(written);
   return restricts(allOf([readMysqlCondition(where, scope), ...conditionsIn(joins, scope)]));
 }
 
-/** The columns that the WHERE of a statement on one table compares with constants (HD-96). */
-export function fixedIn(statement: MysqlStatement, write: MysqlWrite): FixedColumn[] {
-  const condition = readMysqlCondition(whereOf(statement, write.whereAt), scopeIn(statement, write, copyOf(write.main)));
-  return fixedColumns(condition, 'text');
+/** Where the tables begin: behind the USING of `DELETE FROM t USING …`, which joins nothing. */
+function tablesAt(statement: MysqlStatement, verbAt: number): number {
+  const isList =
+    upperAt(statement, verbAt) === 'DELETE' && hasWords(statement, skipWords(statement, verbAt + 1, modifiers), 'FROM');
+  const using = ({ upper, dotted }: MysqlToken, at: number) =>
+    at > verbAt && upper === 'USING' && !dotted && statement.depths[at] === 0;
+  return 1 + (isList ? Math.max(verbAt, statement.tokens.findIndex(using)) : verbAt);
 }
 
-const scopeIn = (statement: MysqlStatement, { main, references }: MysqlWrite, isCopy: MysqlScope['isCopy']): MysqlScope => ({
+const modifiers = new Set(['LOW_PRIORITY', 'QUICK', 'IGNORE']);
+
+/** The columns that the WHERE of a statement on one table compares with constants (HD-96). */
+export function fixedIn(statement: MysqlStatement, write: MysqlWrite): FixedColumn[] {
+  const where = whereOf(statement, write.whereAt);
+  return fixedColumns(readMysqlCondition(where, scopeIn(statement, write, ofStatement(write.main))), 'text');
+}
+
+const scopeIn = (
+  statement: MysqlStatement,
+  { main, references }: MysqlWrite,
+  targets: readonly TableReference[],
+): MysqlScope => ({
   statement,
   references,
+  tables: ofStatement(main),
+  targets,
   inner: false,
-  isCopy,
+  isCopy: copyOf(ofStatement(main)),
   read: readMysqlCondition,
   work: { depth: 0, tokens: 4_000 + maxReads * statement.tokens.length },
-  targets: new Set(main.map(shownAs)),
 });
+
+/** Without those of derived tables, which nothing outside can name. */
+const ofStatement = (tables: readonly TableReference[]) => tables.filter(({ inQuery }) => !inQuery);
 
 const maxReads = 16;
 
@@ -66,14 +90,15 @@ export function writtenBy(
   main: readonly TableReference[],
 ): TableReference[] {
   const starts = [setAt, ...commasIn(statement, setAt, end)].map((at) => at + 1);
-  const names = starts.map((at) => (hasWords(statement, at + 1, '.') ? nameBefore(statement, at) : null));
-  return names.includes(null) ? [...main] : main.filter((each) => names.includes(shownAs(each)));
+  const named = starts.map((at) => (hasWords(statement, at + 1, '.') ? meantBy(tableBefore(statement, at), main) : main));
+  return main.filter((each) => named.some((tables) => tables.includes(each)));
 }
 
 /** The table of `t.a` or `s.t.a`. */
-function nameBefore(statement: MysqlStatement, at: number): string | null {
-  const tableAt = hasWords(statement, at + 3, '.') ? at + 2 : at;
-  return nameOf(statement.tokens[tableAt])?.toLowerCase() ?? null;
+function tableBefore(statement: MysqlStatement, at: number): TableName {
+  const names = [at, at + 2].map((each) => nameOf(statement.tokens[each]) ?? '');
+  const [schema = null, name = ''] = hasWords(statement, at + 3, '.') ? names : [null, names[0]];
+  return { schema, name };
 }
 
 const commasIn = (statement: MysqlStatement, from: number, to: number): number[] =>
