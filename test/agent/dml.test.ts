@@ -204,6 +204,17 @@ describe('execute_dml on PostgreSQL', () => {
     expect(await markers(job.requestId)).toEqual([]);
   });
 
+  it.each([
+    'create unique index concurrently parts_unique -- no drop index is needed before\non parts (qty)',
+    'create /* not: drop index */ unique index concurrently parts_unique on parts (qty)',
+    'create unique index concurrently "drop index" on parts (qty)',
+  ])('AP-33: does not take a CREATE INDEX for a DROP INDEX by its words elsewhere: %s', async (text) => {
+    await target.query('insert into parts values (5, 10)');
+    const result = await run(text);
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(result.error_message).toContain('an invalid index was left behind');
+  });
+
   it('names the invalid index that a cancelled statement left behind (AP-33)', async () => {
     const other = new pg.Client({ connectionString: database.url });
     await other.connect();
@@ -238,6 +249,12 @@ describe('execute_dml on PostgreSQL', () => {
 
     it('is partial when it is cancelled, for the index no longer counts (AG-I4)', async () => {
       const job = offer(drop);
+      await eventually(async () => !(await isValid()));
+      await endsHalfDone(job, left);
+    });
+
+    it('AP-33: is partial with comments around its words', async () => {
+      const job = offer('-- away with it\ndrop /* the /* old */ one */ index concurrently parts_dropped');
       await eventually(async () => !(await isValid()));
       await endsHalfDone(job, left);
     });

@@ -42,7 +42,11 @@ export async function findLeftBehind(
   // A late cancel of the statement can hit the question instead.
   for (let attempt = 0; attempt < 3 && !session.lost; attempt++) {
     try {
-      return compare(before, await findUnfinished(session), statements.map(({ text }) => text).join());
+      return compare(
+        before,
+        await findUnfinished(session),
+        statements.map(({ text }) => firstWords(text)),
+      );
     } catch {
       // Ask again, unless the connection is gone.
     }
@@ -50,12 +54,12 @@ export async function findLeftBehind(
   return null;
 }
 
-/** Somebody else may detach or drop something meanwhile, so the text tells whether this one did. */
-function compare(before: Unfinished, after: Unfinished, text: string): LeftBehind {
+/** Somebody else may detach or drop something meanwhile, so the texts tell whether one of them did; no other ALTER TABLE has to run outside a transaction. */
+function compare(before: Unfinished, after: Unfinished, begins: readonly string[]): LeftBehind {
   const added = (kind: keyof Unfinished) => after[kind].filter((one) => !before[kind].includes(one));
-  const isDropping = /\bdrop\s+(index|database)\b/i.test(text);
+  const isDropping = begins.some((words) => words === 'drop index' || words === 'drop database');
   const indexes = added('indexes');
-  const detaches = /\bdetach\b/i.test(text) ? added('detaches') : [];
+  const detaches = begins.includes('alter table') ? added('detaches') : [];
   // An index that is being dropped counted until then: queries used it, and it may have kept values unique.
   const drops = isDropping
     ? [...indexes.map((name) => `DROP INDEX ${name}`), ...added('databases').map((name) => `DROP DATABASE ${name}`)]
@@ -67,3 +71,21 @@ function compare(before: Unfinished, after: Unfinished, text: string): LeftBehin
   ];
   return { partial: detaches.length + drops.length > 0, words: words.join('') };
 }
+
+/** The two words that a statement begins with, in lower case. Comments, which nest, may stand around them. */
+function firstWords(text: string): string {
+  const words: string[] = [];
+  for (let at = 0, depth = 0; at < text.length && words.length < 2; ) {
+    const piece = depth > 0 ? pieceOfComment : pieceOfCode;
+    piece.lastIndex = at;
+    const [found = ''] = piece.exec(text) ?? [];
+    if (found === '/*') depth++;
+    else if (found === '*/') depth--;
+    else if (depth === 0 && /^\w/.test(found)) words.push(found.toLowerCase());
+    at += found.length;
+  }
+  return words.join(' ');
+}
+
+const pieceOfComment = /\/\*|\*\/|./sy;
+const pieceOfCode = /--[^\n\r]*|\/\*|\w+|./sy;
