@@ -12,7 +12,10 @@ export interface GatewayAnswer {
 }
 
 export interface CallOptions {
+  /** Without an answer for so long, a call fails; with `longestMs`, without any progress of its body or its answer. */
   timeoutMs: number;
+  /** How long a call may take that makes progress all the while. */
+  longestMs?: number;
   signal?: AbortSignal | undefined;
 }
 
@@ -71,7 +74,10 @@ export function exchange(
       request.destroy();
       reject(error);
     };
-    const timer = setTimeout(() => fail(new GatewayUnreachable('no answer in time')), options.timeoutMs);
+    const { timeoutMs, longestMs } = options;
+    const late = () => fail(new GatewayUnreachable('no answer in time'));
+    const timer = setTimeout(late, longestMs ?? timeoutMs);
+    if (longestMs !== undefined) request.setTimeout(timeoutMs, late);
     const aborted = () => fail(signal?.reason instanceof Error ? signal.reason : new Error('aborted'));
     const finish = () => {
       clearTimeout(timer);

@@ -39,7 +39,9 @@ export async function submitResult(
   const until = performance.now() + dependencies.retryMs;
   const about = { execution_id: executionId, outcome: outcome.outcome };
   for (let attempt = 0, isLast = false; !signal.aborted; attempt++) {
-    const tried = await tryOnce(() => client.post(path, bodyOf(sent), { timeoutMs: timings.httpMs, signal }));
+    const tried = await tryOnce(() =>
+      client.post(path, bodyOf(sent), { timeoutMs: timings.httpMs, longestMs: timings.largeBodyMs, signal }),
+    );
     if (tried.kind === 'accepted') return log.info('result accepted', { ...about, status: tried.status });
     if (tried.kind === 'final') return log.warn('result refused', { ...about, status: tried.status });
     const backoff = timings.resultBackoffMs[Math.min(attempt, timings.resultBackoffMs.length - 1)] ?? 1000;

@@ -3,6 +3,8 @@ export interface Timings {
   heartbeatMs: number;
   httpMs: number;
   httpConnectMs: number;
+  /** How long a result or a snapshot may take that is on its way: the gateway waits 120 s for a body, and then has to answer. */
+  largeBodyMs: number;
   /** Added to `wait_ms` for the whole poll. */
   pollGraceMs: number;
   /** How long after its start a poll may still claim: far longer than the gateway's 250 ms (AG-80). */
@@ -46,6 +48,7 @@ export const defaultTimings: Timings = {
   heartbeatMs: 2000,
   httpMs: 30_000,
   httpConnectMs: 10_000,
+  largeBodyMs: 150_000,
   pollGraceMs: 10_000,
   pollClaimsMs: 1000,
   claimBackoffMs: [250, 500, 1000, 2000],

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createGatewayClient, type GatewayClient } from '../../agent/gateway-client.js';
@@ -219,12 +219,41 @@ describe('the body of a large result (AP-40)', () => {
   });
 });
 
+it('AG-50: a large result on a slow link is not cut while more of it arrives', async () => {
+  const rows = new RowsJson(['t'], ['text'], { maxRows: 10_000, maxResultBytes: 64 * MIB });
+  const value = JSON.stringify('x'.repeat(MIB));
+  for (let n = 0; n < 32; n += 1) rows.add(value.length, () => [value]);
+  const { text: resultData, truncated } = rows.finish();
+  const wire = await startWire([], slowly);
+  const sender = clientOf(wire.url);
+  await submit({ success: true, outcome: 'committed', resultData, rowsAffected: null, truncated }, { to: sender, httpMs: 1500 });
+  sender.close();
+  await wire.close();
+  expect(lines).toEqual([expect.stringContaining('result accepted')]);
+  expect(wire.calls).toHaveLength(1);
+});
+
+const MIB = 1024 * 1024;
+
+/** Takes the first 20 MiB, more than what connections hold on their way, in 4 s. */
+function slowly(request: IncomingMessage): void {
+  let taken = 0;
+  request.on('data', (piece: Buffer) => {
+    const before = taken;
+    taken += piece.length;
+    if (taken > 20 * MIB || Math.floor((2 * taken) / MIB) === Math.floor((2 * before) / MIB)) return;
+    request.pause();
+    setTimeout(() => request.resume(), 100);
+  });
+}
+
 /** A server that answers these statuses in turn, and counts the pieces that a body comes in. */
-async function startWire(statuses: number[]) {
+async function startWire(statuses: number[], take = (_: IncomingMessage) => {}) {
   const calls: { body: string; chunks: number; headers: IncomingHttpHeaders }[] = [];
   const server = createServer((request, response) => {
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
+    take(request);
     request.on('end', () => {
       calls.push({ body: Buffer.concat(pieces).toString(), chunks: pieces.length, headers: request.headers });
       response.writeHead(statuses.shift() ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(accepted.body));
