@@ -160,6 +160,5 @@ export function createClient({ config, version, timings }: Pick<AgentOptions, 'c
 async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Tried<PollAnswer>> {
   const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, claim: false, draining: false, signal });
   if (result.ok) return { ok: true, value: result.answer };
-  const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;
-  return { ok: false, hard, why: result.why, retryAfterMs: result.retryAfterMs };
+  return { ok: false, hard: result.refused, why: result.why, retryAfterMs: result.retryAfterMs };
 }

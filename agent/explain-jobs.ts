@@ -6,7 +6,7 @@ import type { AgentConfig } from './config-values.js';
 import type { Databases } from './databases.js';
 import type { ExecuteDependencies } from './execute.js';
 import { type Explained, type ExplainTask, explainStatement } from './explain.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, isRefusal } from './gateway-client.js';
 import type { StreamedBody } from './http-exchange.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
@@ -97,7 +97,7 @@ async function claimDryRun(
   try {
     const answer = await client.post(`/api/agent/dry-run/${id}/claim`, null, { timeoutMs: timings.httpMs, signal: abandoned });
     if (answer.status === 200) return dryRunClaimAnswer.parse(answer.body);
-    return answer.status === 409 || answer.status === 404 ? 'taken' : 'refused';
+    return isRefusal(answer) && (answer.status === 409 || answer.status === 404) ? 'taken' : 'refused';
   } catch {
     return 'refused';
   }
@@ -170,14 +170,15 @@ async function submit(
 ): Promise<void> {
   let body = explained;
   for (let attempt = 0; attempt < maxAttempts && performance.now() < send.until && !abandoned.aborted; attempt++) {
-    const status = await client
+    const answer = await client
       .post(send.path, bodyOf(send.head, body), { timeoutMs: timings.httpMs, signal: abandoned })
-      .then((answer) => answer.status)
-      .catch(() => 0);
+      .catch(() => null);
+    const status = answer?.status ?? 0;
     if (status >= 200 && status < 300) return;
-    const refused = status === 400 || status === 413;
-    if (refused && 'plan' in body) body = tooLarge;
-    else if (status >= 400 && status < 500 && status !== 429) return log.debug('explain result refused', { status });
+    const refused = answer !== null && isRefusal(answer);
+    // A proxy takes no larger body in a moment either.
+    if ('plan' in body && (status === 413 || (refused && status === 400))) body = tooLarge;
+    else if (refused) return log.debug('explain result refused', { status });
     else await sleep(timings.resultBackoffMs[0] ?? 1000, abandoned);
   }
 }

@@ -1,7 +1,7 @@
 import { isPublicKeyHex, keyIdOf } from '../crypto/ed25519.js';
 import { readTokenFields } from '../domain/execution-token.js';
 import { sleep } from '../lib/sleep.js';
-import { type GatewayClient, saidBy } from './gateway-client.js';
+import { type GatewayClient, isRefusal, saidBy } from './gateway-client.js';
 import type { Log } from './log.js';
 import { publicKeyAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
@@ -32,13 +32,12 @@ export async function fetchKeys(
     return { ok: false, hard: false, why: `not reached: ${(error as Error).message}` };
   }
   if (answer.status !== 200) {
-    const hard = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
     const said = answer.status === 403 ? saidBy(answer) : null;
     const why =
       said === null
         ? (refusals[answer.status] ?? `status ${answer.status}`)
         : `the gateway refuses the agent token: ${said} (status 403)`;
-    return { ok: false, hard, why, retryAfterMs: answer.retryAfterMs };
+    return { ok: false, hard: isRefusal(answer), why, retryAfterMs: answer.retryAfterMs };
   }
   const parsed = publicKeyAnswer.safeParse(answer.body);
   const listed = parsed.success ? parsed.data.keys : [];

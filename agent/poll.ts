@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AgentConfig } from './config-values.js';
 import type { Databases } from './databases.js';
 import type { ExplainJobs } from './explain-jobs.js';
-import { type GatewayClient, refusalText } from './gateway-client.js';
+import { type GatewayClient, isRefusal, refusalText } from './gateway-client.js';
 import type { Jobs } from './jobs.js';
 import type { Log } from './log.js';
 import { type PollAnswer, pollAnswer } from './protocol.js';
@@ -31,7 +31,8 @@ export interface PollRequest {
 
 export type PollResult =
   | { ok: true; answer: PollAnswer }
-  | { ok: false; status: number | null; why: string; retryAfterMs: number | null };
+  /** `status` is null without an answer; `refused`: the gateway itself has refused it for good. */
+  | { ok: false; status: number | null; refused: boolean; why: string; retryAfterMs: number | null };
 
 /** Sends one poll. Never throws; an aborted poll counts as failed. */
 export type Poll = (request: PollRequest) => Promise<PollResult>;
@@ -47,17 +48,20 @@ export function createPoller(dependencies: PollerDependencies): Poll {
       const body = bodyOf(request, self, dependencies);
       const answer = await client.post('/api/agent/poll', body, { timeoutMs, signal: request.signal });
       if (answer.status !== 200) {
-        return { ok: false, status: answer.status, why: refusalText(answer), retryAfterMs: answer.retryAfterMs };
+        const { status, retryAfterMs } = answer;
+        return { ok: false, status, refused: isRefusal(answer), why: refusalText(answer), retryAfterMs };
       }
       const parsed = pollAnswer.safeParse(answer.body);
-      if (!parsed.success) return { ok: false, status: null, why: 'unreadable answer', retryAfterMs: null };
+      if (!parsed.success) return unanswered('unreadable answer');
       tellRefused(parsed.data.refused_scopes);
       return { ok: true, answer: parsed.data };
     } catch (error) {
-      return { ok: false, status: null, why: (error as Error).message, retryAfterMs: null };
+      return unanswered((error as Error).message);
     }
   };
 }
+
+const unanswered = (why: string): PollResult => ({ ok: false, status: null, refused: false, why, retryAfterMs: null });
 
 function bodyOf(
   request: PollRequest,

@@ -2,7 +2,8 @@ import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config-values.js';
 import type { Databases } from './databases.js';
 import { Interrupted } from './drivers/faults.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, isRefusal } from './gateway-client.js';
+import type { GatewayAnswer } from './http-exchange.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
 import { NoSnapshot, SnapshotTooLarge } from './snapshot/no-snapshot.js';
@@ -133,32 +134,38 @@ function createSender({ client, timings, log }: Dependencies, stop: AbortSignal)
     let why = '';
     for (let attempt = 0; body !== null && attempt < SEND_ATTEMPTS && !stop.aborted; attempt++) {
       if (attempt > 0) await sleep(timings.resultBackoffMs[Math.min(attempt, timings.resultBackoffMs.length) - 1] ?? 1000, stop);
-      const status = await post(client, body, timings, stop);
-      if (status === 200) {
+      const answer = await post(client, body, timings, stop);
+      if (typeof answer === 'string') {
+        why = answer;
+        continue;
+      }
+      const { status } = answer;
+      if (status < 300) {
         log.debug('schema synced', { database: target.name });
         return true;
       }
-      if (status === 404 || status === 501) {
+      if (status === 501 || (status === 404 && isRefusal(answer))) {
         if (!warnedTooOld) log.warn('schema not synced: server too old', { status });
         warnedTooOld = true;
         return false;
       }
-      why = typeof status === 'number' ? `status ${status}` : status;
-      if (!mayHelp(status)) break;
+      why = `status ${status}`;
+      // The server learns of a reconnected database only with the next poll, and refuses it until then.
+      if (isRefusal(answer) && status !== 403) break;
     }
     if (body !== null && !stop.aborted) log.warn('schema not synced', { database: target.name, why });
     return false;
   };
 }
 
-/** Includes 403: the server learns of a reconnected database only with the next poll. */
-const mayHelp = (status: number | string) => typeof status === 'string' || status >= 500 || status === 429 || status === 403;
-
-/** The answer's status, or why there is none. */
-async function post(client: GatewayClient, body: string, timings: Timings, stop: AbortSignal): Promise<number | string> {
+/** The answer, or why there is none. */
+async function post(client: GatewayClient, body: string, timings: Timings, stop: AbortSignal): Promise<GatewayAnswer | string> {
   try {
-    const answer = await client.post('/api/agent/schema-sync', [body], { timeoutMs: timings.httpMs, signal: stop });
-    return answer.status < 300 ? 200 : answer.status;
+    return await client.post('/api/agent/schema-sync', [body], {
+      timeoutMs: timings.httpMs,
+      longestMs: timings.largeBodyMs,
+      signal: stop,
+    });
   } catch (error) {
     return (error as Error).message;
   }

@@ -32,6 +32,7 @@ beforeAll(async () => {
 beforeEach(() => {
   gateway.explainCalls.length = 0;
   gateway.explainStatuses.length = 0;
+  gateway.proxyStatuses.length = 0;
 });
 afterAll(async () => {
   agent.stop();
@@ -122,6 +123,15 @@ describe('EXPLAIN on PostgreSQL (AP-60)', () => {
     expect(first?.body).toHaveProperty('result');
     expect(second?.body).toEqual(first?.body);
     expect(third?.body.error).toBe('plan too large');
+  });
+
+  it.each([400, 401, 403, 404, 408, 410])('AG-50: sends a plan again after the %i of a proxy', async (status) => {
+    gateway.proxyStatuses.push(status);
+    gateway.offerExplains({ preflight_jobs: [preflight('select 1')] });
+    await expect.poll(() => gateway.explainCalls.length, { timeout: 5000 }).toBe(2);
+    const [first, second] = gateway.explainCalls;
+    expect(second?.body).toHaveProperty('result');
+    expect(second?.body).toEqual(first?.body);
   });
 });
 

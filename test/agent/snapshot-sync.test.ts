@@ -171,6 +171,16 @@ describe('schema sync of the agent (AP-65)', () => {
     expect(gateway.schemaSyncs).toHaveLength(9);
   });
 
+  it('AG-50: tries again after what a proxy says', async () => {
+    const target = targetOf(small);
+    const sync = syncOf([target]);
+    gateway.proxyStatuses = [404, 400, 401];
+    sync.request(target);
+    await sync.idle();
+    expect(gateway.schemaSyncs).toHaveLength(4);
+    expect(lines.filter((line) => line.startsWith('warn'))).toEqual([]);
+  });
+
   it('tells once that the server is too old', async () => {
     const target = targetOf(small);
     const sync = syncOf([target]);

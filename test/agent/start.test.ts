@@ -106,9 +106,12 @@ describe('the start of an agent (section 3)', () => {
     ['503', { status: 503, body: {} }],
     ['500 that is no JSON', { status: 500, body: 'oops' }],
     ['200 that is no JSON', { body: 'oops' }],
+    ['the 404 of a proxy', { status: 404, body: '404 page not found' }],
+    ['the 403 of a proxy that speaks JSON', { status: 403, body: { message: 'no' } }],
+    ['408, the gateway got the call too slowly', { status: 408, body: { code: 'validation.failed' } }],
     ['a broken connection', { drop: true }],
     ['nothing', { hang: true }],
-  ])('tries again after %s, for the keys as for the first poll, and logs it (AP-04)', async (_, reply) => {
+  ])('tries again after %s, for the keys as for the first poll, and logs it (AP-04, AP-05)', async (_, reply) => {
     // A call on a kept connection that breaks is made once more at once, so it takes two to fail.
     api.on(keyRoute, reply, keys).on(pollRoute, reply, reply, nothing);
     const agent = start('hang' in reply ? { httpMs: 400 } : {});
@@ -143,7 +146,7 @@ describe('the start of an agent (section 3)', () => {
   });
 
   it('ends at once with 1 when the first poll is refused (AP-05)', async () => {
-    api.on(pollRoute, { status: 403, body: {} });
+    api.on(pollRoute, { status: 403, body: { code: 'auth.forbidden' } });
     const agent = start();
     expect(await agent.exit).toBe(1);
     expect(agent.lines.at(-1)).toBe('first poll: status 403 {}');

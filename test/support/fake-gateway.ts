@@ -27,6 +27,8 @@ export interface FakeGateway {
   offerExplains(jobs: { dry_run_jobs?: object[]; preflight_jobs?: object[] }): void;
   explainCalls: { path: string; body: Record<string, unknown> }[];
   explainStatuses: number[];
+  /** The statuses with which a proxy answers the coming calls for EXPLAIN jobs and schema syncs, before the gateway has seen them. */
+  proxyStatuses: number[];
   nextPoll(matches?: (body: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
@@ -50,6 +52,7 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     onClaim: async () => {},
     explainCalls: [],
     explainStatuses: [],
+    proxyStatuses: [],
     offerExplains(offered) {
       for (const job of offered.dry_run_jobs ?? []) dryRuns.set((job as { id?: unknown }).id, job);
       const preflights = offered.preflight_jobs?.map((job) => ({ explain_token: explainToken('preflight', job, key), ...job }));
@@ -111,7 +114,8 @@ async function handle(gateway: FakeGateway, held: Held, request: IncomingMessage
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
   };
   const { url = '' } = request;
-  if (request.headers.authorization !== 'Bearer svc_test') return answer(401, { error: 'invalid token' });
+  if (request.headers.authorization !== 'Bearer svc_test')
+    return answer(401, { error: 'invalid token', code: 'auth.invalid_token' });
   if (/^\/api\/public-key(\?|$)/.test(url)) {
     gateway.keyCalls++;
     return answer(200, { keys: gateway.listedKeys.map((one) => ({ key_id: one.keyId, public_key: one.publicKeyHex })) });
@@ -119,7 +123,10 @@ async function handle(gateway: FakeGateway, held: Held, request: IncomingMessage
   if (url === '/api/agent/poll') return answer(gateway.pollStatus, await poll(gateway, held, request, body));
   if (url === '/api/agent/schema-sync') {
     gateway.schemaSyncs.push(body);
-    return answer(gateway.schemaStatuses.shift() ?? 200, {});
+    const proxied = gateway.proxyStatuses.shift();
+    if (proxied !== undefined) return answer(proxied, {});
+    const status = gateway.schemaStatuses.shift() ?? 200;
+    return answer(status, status < 400 ? {} : { code: 'x' });
   }
   return answer(...(await answerJob(gateway, held, url, body)));
 }
@@ -133,9 +140,12 @@ async function answerJob(
   const [, , , , id = '', verb] = url.split('/');
   if (/preflight-result|dry-run/.test(url)) {
     gateway.explainCalls.push({ path: url, body });
+    const proxied = gateway.proxyStatuses.shift();
+    if (proxied !== undefined) return [proxied, {}];
     const token = () => explainToken('dry_run', dryRuns.get(id) ?? {}, gateway.key);
     const claimed = verb === 'claim' ? { claim_token: 'token', explain_token: token() } : {};
-    return [gateway.explainStatuses.shift() ?? 200, claimed];
+    const status = gateway.explainStatuses.shift() ?? 200;
+    return [status, status < 400 ? claimed : { code: 'x' }];
   }
   const job = jobs.get(id);
   if (!job) return [404, { code: 'request.not_found' }];
