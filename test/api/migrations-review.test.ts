@@ -5,7 +5,7 @@ import { coded } from './agent-calls.js';
 import { gatewayCalls } from './gateway-calls.js';
 
 const toml = [
-  databaseToml('shop', ['staging', 'strict', 'loose']),
+  databaseToml('shop', ['staging', 'strict', 'loose', 'spelt']),
   databaseToml('store', ['staging'], 'mysql'),
   dbaTeamToml,
   needsDbaToml(),
@@ -269,25 +269,32 @@ describe('what is applied', () => {
     expect(await told()).toBeNull();
   });
 
-  it('is not told where a change of the tracking table may have taken it back, which makes no agent sync (MI-45)', async () => {
-    const known = gatewayCalls(api);
-    const erin = await api.createUser('erin', { roles: ['approver'], groups: ['dba-team'] });
-    const pair = { database: 'store', environment: 'staging' };
-    await known.poll(['store/staging']);
-    const snapshot = { tables: [], applied_versions: ['20310101000000'] };
-    const body = { ...pair, dialect: 'mysql', status: 'ready', snapshot };
-    expect((await api.call('POST', '/api/agent/schema-sync', { token: api.tokens.agent, body })).status).toBe(200);
-    const told = async () => (await preflight(bundle(['select 1']), pair)).body.migrations;
-    const run = async (detail: string) => {
-      const { id } = (await create(detail, { ...pair, operation: 'execute_dml' })).body;
-      expect((await known.act(erin, id, 'approve')).status).toBe(200);
-      expect((await told())?.applied).toEqual(['20310101000000']);
-      expect((await known.act(alice, id, 'resume')).status).toBe(200);
-      const { executionId } = await known.claimed(id);
-      expect((await known.submit(executionId, { success: true, outcome: 'committed' })).status).toBe(200);
-    };
-    await run("delete from items where note = 'schema-migrations' and id = 1");
-    await run('DELETE FROM `Schema_Migrations` WHERE version = 20310101000000');
-    expect(await told()).toBeNull();
-  });
+  it.each([
+    ['store', 'staging', 'mysql', 'DELETE FROM `Schema_Migrations` WHERE version = 20310101000000'],
+    ['shop', 'spelt', 'postgresql', `delete from U&"schema\\005fmigrations" where version = '20310101000000'`],
+  ])(
+    'is not told where a change of the tracking table may have taken it back, which makes no agent sync (MI-45): %s',
+    async (...one) => {
+      const [database, environment, dialect, change] = one;
+      const known = gatewayCalls(api);
+      const erin = await api.createUser(`erin-${database}`, { roles: ['approver'], groups: ['dba-team'] });
+      const pair = { database, environment };
+      await known.poll([`${database}/${environment}`]);
+      const snapshot = { tables: [], applied_versions: ['20310101000000'] };
+      const body = { ...pair, dialect, status: 'ready', snapshot };
+      expect((await api.call('POST', '/api/agent/schema-sync', { token: api.tokens.agent, body })).status).toBe(200);
+      const told = async () => (await preflight(bundle(['select 1']), pair)).body.migrations;
+      const run = async (detail: string) => {
+        const { id } = (await create(detail, { ...pair, operation: 'execute_dml' })).body;
+        expect((await known.act(erin, id, 'approve')).status).toBe(200);
+        expect((await told())?.applied).toEqual(['20310101000000']);
+        expect((await known.act(alice, id, 'resume')).status).toBe(200);
+        const { executionId } = await known.claimed(id);
+        expect((await known.submit(executionId, { success: true, outcome: 'committed' })).status).toBe(200);
+      };
+      await run("delete from items where note = 'schema-migrations' and id = 1");
+      await run(change);
+      expect(await told()).toBeNull();
+    },
+  );
 });
