@@ -20,6 +20,8 @@ export interface TappedClient extends pg.ClientBase {
 export interface Backend extends OwnSettings {
   pid: string;
   since: string;
+  /** The system identifier of the cluster; null where the role may not ask for it. */
+  cluster: string | null;
   /** Statements for what start options cannot set; repeated after each reset of the session. */
   settings: readonly string[];
 }
@@ -30,7 +32,7 @@ export function tappedClient(maxRowBytes: number) {
     declare processID: number;
     declare secretKey: number;
     readonly tap: RowTap = { onRow: null, tooLarge: false };
-    backend: Backend = { pid: '', since: '', encoding: 'UTF8', role: 'none', settings: [] };
+    backend: Backend = { pid: '', since: '', cluster: null, encoding: 'UTF8', role: 'none', settings: [] };
 
     constructor(config?: pg.ClientConfig) {
       super(config);
@@ -53,7 +55,14 @@ export async function learnBackend(client: TappedClient, fixed: FixedSettings, t
     const encoding = serverEncoding === 'SQL_ASCII' ? 'SQL_ASCII' : 'UTF8';
     // Before version 18, DISCARD ALL resets the role that the account sets by default.
     const settings = role === 'none' ? [] : ['reset role'];
-    client.backend = { pid: pid ?? '', since: since ?? '', encoding, role: role ?? '', settings };
+    client.backend = {
+      pid: pid ?? '',
+      since: since ?? '',
+      cluster: await clusterOf(client),
+      encoding,
+      role: role ?? '',
+      settings,
+    };
     await setTheRest(client, fixed, found);
   };
   await stopAfter(timeoutMs, () => client.connection.stream.destroy(), learn);
@@ -84,6 +93,16 @@ const NO_ENCODING = "set client_encoding to 'SQL_ASCII'";
 
 const WHO = `select pid::text, backend_start::text, pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('role')
   from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()`;
+
+async function clusterOf(client: TappedClient): Promise<string | null> {
+  const text = 'select system_identifier::text from pg_catalog.pg_control_system()';
+  try {
+    return (await ask(client, [{ kind: 'run', text }]))[0]?.[0] ?? null;
+  } catch (error) {
+    if (asServerError(error) === null) throw error;
+    return null;
+  }
+}
 
 async function ask(client: TappedClient, steps: Step[]): Promise<(Row | undefined)[]> {
   const exchange = new Exchange(steps, client.tap);

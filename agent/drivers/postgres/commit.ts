@@ -49,10 +49,11 @@ export async function settleCommit(
 const commitSteps = [`select ${durablyAgain}`, 'commit'].map((text): Step => ({ kind: 'run', text }));
 
 /**
- * The server's id of a transaction; `id` is null until the transaction writes. A crash loses ids not yet on disk and reuses them,
- * so an id is valid only while `since` is unchanged: a crash resets the server's statistics at that instant.
+ * The server's id of a transaction in a cluster; `id` is null until the transaction writes. A crash loses ids not yet on disk and reuses them,
+ * so it says "committed" of this transaction only while `since` is unchanged: a crash resets the server's statistics at that instant.
  */
 export interface TransactionId {
+  cluster: string | null;
   id: string | null;
   since: string | null;
 }
@@ -63,22 +64,22 @@ export const askTransactionId: Step = {
   text: 'select pg_catalog.pg_current_xact_id_if_assigned()::text, pg_catalog.pg_stat_get_bgwriter_stat_reset_time()::text',
 };
 
-export function transactionIdOf(result: StepResult | undefined): TransactionId {
+export function transactionIdOf({ backend }: PostgresSession, result: StepResult | undefined): TransactionId {
   const [id = null, since = null] = result?.rows[0] ?? [];
-  return { id, since };
+  return { cluster: backend.cluster, id, since };
 }
 
 /**
  * The server's status of a transaction by id; null when unknown. A committed transaction is on disk with its id, so `aborted` is
- * reliable after a crash as well.
+ * reliable after a crash as well, but not in another cluster, to which the change may have been copied.
  */
 export async function transactionStatus(
   session: PostgresSession,
-  { id, since }: TransactionId,
+  { cluster, id, since }: TransactionId,
 ): Promise<'committed' | 'rolled_back' | null> {
   if (id === null) return null;
   const sql = `select pg_catalog.pg_xact_status($1::xid8), pg_catalog.pg_stat_get_bgwriter_stat_reset_time()::text`;
   const [status, sinceNow] = (await session.query(sql, [id]).catch(() => []))[0] ?? [];
-  if (status === 'aborted') return 'rolled_back';
+  if (status === 'aborted') return cluster !== null && session.backend.cluster === cluster ? 'rolled_back' : null;
   return status === 'committed' && since !== null && since === sinceNow ? 'committed' : null;
 }

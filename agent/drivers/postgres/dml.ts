@@ -70,7 +70,7 @@ async function runStatements(attempt: PostgresAttempt) {
   const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
   const results = await interruptible(attempt, () => session.exchange([...end, askTransactionId]));
   if (run.marker) expectMarked(results.at(-2));
-  return { outcome: committed(affected, json), transaction: transactionIdOf(results.at(-1)) };
+  return { outcome: committed(affected, json), transaction: transactionIdOf(session, results.at(-1)) };
 }
 
 function prepareStep(text: string): Step {

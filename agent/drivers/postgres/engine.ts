@@ -26,8 +26,10 @@ export const postgresEngine: Engine<PostgresSession> = {
     session.searchPath = row?.[1] ?? null;
     return row?.[0] === 't';
   },
-  // A standby that is promoted has read all that it received.
-  showsCommitsOf: async (other) => (await other.query('select pg_catalog.pg_is_in_recovery()'))[0]?.[0] === 'f',
+  // A standby that is promoted has read all that it received; another cluster may be sent the rest by logical replication.
+  showsCommitsOf: async (other, session) =>
+    other.backend.cluster === session.backend.cluster &&
+    (await other.query('select pg_catalog.pg_is_in_recovery()'))[0]?.[0] === 'f',
 };
 
 /** Returns a row when the session still exists; compares more than its number, which may be reused. */

@@ -61,7 +61,7 @@ export async function recordVersion(
   ]);
   if (run.marker) expectMarked(results.at(-2));
   expectChanged(results, direction);
-  return transactionIdOf(results.at(-1));
+  return transactionIdOf(session, results.at(-1));
 }
 
 /** Commits the open transaction; an existing version row also proves the commit (MI-37). */

@@ -28,7 +28,7 @@ export async function repairVersion(
         askTransactionId,
       ]);
       if (changed) expectChanged(results, direction);
-      return { changed, transaction: transactionIdOf(results.at(-1)) };
+      return { changed, transaction: transactionIdOf(session, results.at(-1)) };
     });
     checkFlag(run);
   } catch (error) {
