@@ -10,7 +10,7 @@ import { passGate } from './gate.js';
 import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
 import type { Lease } from './lease.js';
-import { lostAttempts } from './lost-attempts.js';
+import { lostAttempts, lostByOthers } from './lost-attempts.js';
 import { reservedNames } from './marker.js';
 import { endedUnproven, failure, foundOtherPath, lackedMarker, MARKER_NOT_AVAILABLE, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
@@ -140,6 +140,7 @@ function runOf(
     strangers,
     isNewest,
     firstLostAt,
+    lostByOthers: lostByOthers(claim, agentId),
     marker: claim.marker === 'required',
     step: '',
     statements: classified.statements,

@@ -6,6 +6,10 @@ import type { ClaimAnswer } from './protocol.js';
 export const lostAttempts = ({ unresolved_executions: attempts }: ClaimAnswer) =>
   attempts?.map(({ fence, execution_id: executionId }) => ({ fence, executionId }));
 
+/** Whether another agent may have made one of them, which may have had other rights; also where a gateway does not say. */
+export const lostByOthers = ({ unresolved_fences: fences, unresolved_executions: attempts = [] }: ClaimAnswer, agentId: string) =>
+  fences.length > 0 && (attempts.length === 0 || attempts.some(({ agent_id: other }) => other !== agentId));
+
 /**
  * When the first of them were claimed, on the clock of `at`; null if a gateway does not say. `at`: when the claim was heard, or before; what happens until
  * the run would make the attempts later than they were. `serverTime`: what else the gateway said then, for a claim that is handed out again has the time of

@@ -44,12 +44,13 @@ export const claimAnswer = z.object({
   execution_plan_json: z.unknown(),
   fence: z.int().min(1),
   unresolved_fences: z.array(z.int()),
-  /** `claimed_at` and `marker_form` are absent from older gateways. */
+  /** `agent_id`, `claimed_at` and `marker_form` are absent from older gateways. */
   unresolved_executions: z
     .array(
       z.object({
         fence: z.int(),
         execution_id: z.guid(),
+        agent_id: z.string().optional(),
         claimed_at: z.iso.datetime().optional(),
         marker_form: z.int().optional(),
       }),

@@ -173,8 +173,8 @@ function assemble({ now: _, keyCheck: __, requestMac: ___, stateMac: ____, execu
     finishedExecutions: executions.filter((execution) => execution.status !== 'running' && !execution.lost).length,
     unresolved: executions
       .filter((execution) => execution.unresolved)
-      .map(({ id, fence, marker, markerForm, claimedAt }) => {
-        return { fence, executionId: id, provable: marker === 'required', markerForm, claimedAt };
+      .map(({ id, fence, agentId, marker, markerForm, claimedAt }) => {
+        return { fence, executionId: id, agentId, provable: marker === 'required', markerForm, claimedAt };
       }),
   };
 }

@@ -122,7 +122,7 @@ export async function refuseUnprovenAbsence<S extends Session>(attempt: WritingA
   const { session, run, target } = attempt;
   const { unresolvedFences, firstLostAt } = run;
   if (unresolvedFences.length === 0) return;
-  const hidden = await preparing(attempt, async () => (await target.marker.hidden?.(session)) ?? null);
+  const hidden = await preparing(attempt, () => target.marker.hidden(session, run));
   if (hidden !== null) throw new Unproven(`markers may be in ${hidden}, which cannot be read`);
   if (firstLostAt === null) return;
   const ages = await preparing(attempt, () => target.marker.ages(session));

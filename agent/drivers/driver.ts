@@ -31,6 +31,8 @@ export interface Run extends KnownAttempts {
   isNewest(): Promise<boolean>;
   /** By `performance.now()`; null when unknown. */
   firstLostAt: FirstLostAt | null;
+  /** Whether another agent may have made one of the unresolved attempts. */
+  lostByOthers: boolean;
   /** Whether the token and the lease still allow a start (ET-40, AG-40a). */
   mayStart(): boolean;
 }

@@ -49,8 +49,8 @@ export interface Marker<S extends Session> {
   ownReader(): (session: S, run: Run) => Promise<MarkerRow[]>;
   /** Of the table where this agent writes, then of those elsewhere. */
   ages(session: S): Promise<TableAge[]>;
-  /** A table that this agent may not read, where another agent may have written; absent where `read` fails because of it. */
-  hidden?(session: S): Promise<string | null>;
+  /** A table that this agent may not read, where an unresolved attempt may have written its marker; null if there is none. */
+  hidden(session: S, run: Run): Promise<string | null>;
   open(session: S, run: Run, mode: 'tx' | 'auto'): Promise<unknown>;
   /** Deletes rows older than `days`; returns how many. */
   deleteOld(session: S, days: number): Promise<number>;

@@ -71,8 +71,8 @@ function answerOf({ request, execution, terms, maxResultBytes, now }: ClaimedRun
     execution_plan: null,
     execution_plan_json: null,
     unresolved_fences: unresolved.map(({ fence }) => fence),
-    unresolved_executions: unresolved.map(({ fence, executionId, claimedAt, markerForm }) => {
-      return { fence, execution_id: executionId, claimed_at: iso(claimedAt), marker_form: markerForm };
+    unresolved_executions: unresolved.map(({ fence, executionId, agentId, claimedAt, markerForm }) => {
+      return { fence, execution_id: executionId, agent_id: agentId, claimed_at: iso(claimedAt), marker_form: markerForm };
     }),
     policy_revision: request.policyRevision,
     approval_digest: request.approvalDigest,

@@ -38,6 +38,7 @@ export const claimAnswer = named('Claim', 'A run that the agent has claimed.', {
     z.object({
       fence: count('The number of the run.'),
       execution_id: uuid('Its execution.'),
+      agent_id: text('The agent that claimed it.'),
       claimed_at: instant('When it was claimed.'),
       marker_form: count(
         'Where its agent wrote markers: 1 where agents without the feature `marker_executions` do, 2 where those with it do.',

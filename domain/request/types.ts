@@ -47,6 +47,7 @@ export type MarkerForm = 1 | 2;
 export interface UnresolvedAttempt {
   fence: number;
   executionId: string;
+  agentId: string;
   provable: boolean;
   markerForm: MarkerForm;
   claimedAt: Instant;

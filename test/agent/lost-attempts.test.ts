@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { firstLostAt } from '../../agent/lost-attempts.js';
+import { firstLostAt, lostByOthers } from '../../agent/lost-attempts.js';
 import type { claimAnswer } from '../../agent/protocol.js';
 
 const noon = Date.parse('2026-01-01T12:00:00.000Z');
@@ -32,4 +32,13 @@ it('AP-54: the attempts of agents of earlier versions have a first one of their 
   const claim = claimed(70, 40, 20);
   claim.unresolved_executions[1]!.marker_form = 1;
   expect(firstLostAt(claim, { at: 1_000_000, serverTime: null })).toEqual({ ours: 920_000, earlier: 940_000 });
+});
+
+it('AP-54: an attempt may be of another agent unless the gateway names this one', () => {
+  const by = (...agents: (string | undefined)[]) => {
+    const attempts = agents.map((agent_id, index) => ({ fence: index + 1, execution_id: '', agent_id }));
+    return lostByOthers({ ...claimed(), unresolved_fences: [1], unresolved_executions: attempts }, 'me');
+  };
+  expect([by('me'), by('me', 'me'), by('me', 'you'), by(undefined), by()]).toEqual([false, false, true, true, true]);
+  expect(lostByOthers({ ...claimed(), unresolved_fences: [] }, 'me')).toBe(false);
 });

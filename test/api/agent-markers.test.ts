@@ -48,7 +48,7 @@ describe('an attempt that was lost by an agent whose markers an earlier version 
 
     expect(await agent.offered(today)).toEqual([id]);
     expect(await hint(id)).toBeNull();
-    expect((await agent.claim(id)).body.unresolved_executions).toMatchObject([{ fence: 1, marker_form: 2 }]);
+    expect((await agent.claim(id)).body.unresolved_executions).toMatchObject([{ fence: 1, agent_id: agent.id, marker_form: 2 }]);
   });
 
   it('is the only kind that waits: what an earlier agent lost goes to both', async () => {

@@ -11,6 +11,8 @@ export interface JobInput {
   /** Their executions are those of `attemptId`, unless the gateway does not tell them. */
   unresolvedFences?: number[];
   tellsExecutions?: boolean;
+  /** The agent that made them; this one if absent. */
+  lostBy?: string;
   /** A later attempt exists: heartbeats answer 410. */
   gone?: boolean;
   statementTimeoutSecs?: number;
@@ -172,6 +174,7 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     unresolved_executions: claims.unresolvedExecutions?.map((one) => ({
       fence: one.fence,
       execution_id: one.executionId,
+      agent_id: job.input.lostBy ?? AGENT_ID,
       claimed_at: givenBefore(job, one.fence)?.claimedAt.toISOString(),
     })),
     marker: claims.marker,

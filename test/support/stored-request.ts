@@ -38,6 +38,7 @@ export const steps = (...selectors: string[]): PolicySnapshot['steps'] =>
 /** An attempt whose outcome nobody knows. The first one has the id of `storedExecution`. */
 export const unresolvedAttempt = (fence: number, provable: boolean): UnresolvedAttempt => ({
   fence,
+  agentId: 'agent-1',
   provable,
   markerForm: 2,
   executionId: `c0ffee00-0000-4000-8000-${String(fence).padStart(12, '0')}`,

@@ -3,7 +3,7 @@ import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
 import { MISSING_TABLE, mysqlMarkerDdl, SINCE } from '../../marker.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError, mysqlErrors } from './errors.js';
-import { findMarkerTables, type MarkerSearch, nameOf } from './marker-tables.js';
+import { findHiddenTable, findMarkerTables, type MarkerSearch, nameOf } from './marker-tables.js';
 import { type MysqlSession, quoted } from './session.js';
 
 const DATABASE_DENIED = 1044;
@@ -50,12 +50,19 @@ export async function prepareMarkerPlace(session: MysqlSession, names: MarkerNam
       const found = await findMarkerTables(session, searchOf(names, false));
       const others = found.tables.filter((one) => one !== table);
       const place = { table, others, older: others.filter((one) => next.some((later) => nameOf(later, names.table) === one)) };
-      const note = before === null ? null : `in database ${schema}, because of the own one: ${before}`;
+      const note =
+        before === null ? null : `in database ${schema}, because of the own one: ${before}${await unseen(session, names)}`;
       return { place, problem: problem ?? found.problem, note };
     }
     before = problem;
   }
   return { place: null, problem: 'the address names no database, and [marker] schema is not set', note: null };
+}
+
+/** What an operator should know before anything is lost. */
+async function unseen(session: MysqlSession, names: MarkerNames): Promise<string> {
+  const hidden = await findHiddenTable(session, searchOf(names, false));
+  return hidden === null ? '' : `; what another agent loses is not run again by this one, which may not read ${hidden}`;
 }
 
 /** What an agent of this pair may have chosen as its place, whatever its configuration says of it. */

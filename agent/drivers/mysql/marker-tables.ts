@@ -1,6 +1,7 @@
 import { asMysqlError, mysqlErrors } from './errors.js';
 import { type MysqlSession, quoted } from './session.js';
 
+const NO_SUCH_DATABASE = 1049;
 const NO_SUCH_COLUMN = 1054;
 const NO_SUCH_TABLE = 1146;
 
@@ -45,6 +46,15 @@ export async function findMarkerTables(session: MysqlSession, { name, named, eve
   return { tables, problem };
 }
 
+/** One of the named databases that this account may not read; null if there is none. The server does not tell such an account whether the table is there. */
+export async function findHiddenTable(session: MysqlSession, { name, named }: MarkerSearch): Promise<string | null> {
+  for (const table of named.map((schema) => nameOf(schema, name))) {
+    const why = await tryToRead(session, table);
+    if (why !== null && why !== 'not of an agent') return table;
+  }
+  return null;
+}
+
 export const nameOf = (schema: string, table: string) => `${quoted(schema)}.${quoted(table)}`;
 
 async function tryToRead(session: MysqlSession, table: string): Promise<string | 'not of an agent' | null> {
@@ -54,7 +64,7 @@ async function tryToRead(session: MysqlSession, table: string): Promise<string |
   } catch (error) {
     const server = asMysqlError(error);
     if (!server || mysqlErrors.isConnectivityError(error)) throw error;
-    if (server.errno === NO_SUCH_COLUMN || server.errno === NO_SUCH_TABLE) return 'not of an agent';
+    if ([NO_SUCH_COLUMN, NO_SUCH_TABLE, NO_SUCH_DATABASE].includes(server.errno)) return 'not of an agent';
     return `${server.message} (error ${server.errno})`;
   }
 }

@@ -4,7 +4,7 @@ import type { Marker } from '../engine.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError, mysqlErrors } from './errors.js';
 import { type MarkerNames, type MarkerPlace, prepareMarkerPlace, searchOf } from './marker-place.js';
-import { findMarkerTables, MARKER_COLUMNS } from './marker-tables.js';
+import { findHiddenTable, findMarkerTables, MARKER_COLUMNS } from './marker-tables.js';
 import type { MysqlSession } from './session.js';
 
 export interface MysqlMarker extends Marker<MysqlSession> {
@@ -47,6 +47,8 @@ export function createMysqlMarker(configured: Omit<MarkerNames, 'database'>): My
       for (const table of new Set([place.table, ...tables])) ages.push(await ageOf(session, table));
       return ages;
     },
+    // What this agent lost itself lies where it writes, or where it wrote before and may still read.
+    hidden: async (session, run) => (run.lostByOthers ? await findHiddenTable(session, searchOf(names, false)) : null),
     open: (session, run, mode) => session.query(openText(place.table), [...keyOf(run), mode, run.agentId, run.approvalDigest]),
     async done(session, run, rowsAffected) {
       const set = `update ${place.table} set state = 'done', rows_affected = nullif(?, '') where ${IS_OWN}`;

@@ -232,6 +232,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
       strangers: [],
       isNewest: async () => true,
       firstLostAt: null,
+      lostByOthers: false,
       marker: true,
       step: '',
       statements: verdict.statements,

@@ -33,9 +33,9 @@ describe.skipIf(server === null)('markers of agents with other rights or another
 
   const quantity = async () => (await root<{ qty: number }>(`select qty from ${target.name}.parts`))[0]?.qty;
   /** The result of one change by an agent that starts for it, and what that agent says of its markers. */
-  async function change(input: Partial<JobInput>, tables = '') {
+  async function change(input: Partial<JobInput>, tables = '', url = target.url) {
     const gateway = await startFakeGateway();
-    const agent = startTestAgent({ gateway, url: target.url, tables });
+    const agent = startTestAgent({ gateway, url, tables });
     const poll = await gateway.nextPoll();
     const result = await gateway.offer({ operation: 'execute_dml', detail: 'update parts set qty = qty + 1', ...input }).result;
     agent.stop();
@@ -113,6 +113,50 @@ describe.skipIf(server === null)('markers of agents with other rights or another
     });
     expect(again.lines).toContain('markers may be in `svc`.`svc_execution_marker`, which cannot be read: SELECT command denied');
     expect(await quantity()).toBe(11);
+  });
+
+  describe('an agent whose account has no right on the database svc', () => {
+    const other = "'other_agent'@'%'";
+    let url: string;
+    /** It has written beside the data for longer than anything here is lost. */
+    beforeEach(async () => {
+      url = Object.assign(new URL(target.url), { username: 'other_agent' }).href;
+      await root(`create user ${other} identified by 'test'; grant all on ${target.name}.* to ${other}`);
+      expect((await change({}, '', url)).result).toMatchObject({ outcome: 'committed' });
+      return () => root(`drop user ${other}`);
+    });
+    /** By the other agent, whose markers lie in `svc`; then by this one. */
+    async function resume(between = () => Promise.resolve<unknown>(null)) {
+      const requestId = randomUUID();
+      expect((await change({ requestId })).result).toMatchObject({ outcome: 'committed' });
+      await between();
+      const again = { requestId, fence: 2, unresolvedFences: [1], lostBy: 'agent-2' };
+      return (await change(again, '', url)).result;
+    }
+
+    it('AP-54, AG-I3: does not run a write again whose marker may be there', async () => {
+      expect(await resume()).toMatchObject({
+        outcome: 'unknown',
+        error_message: expect.stringContaining('markers may be in `svc`.`svc_execution_marker`, which cannot be read'),
+      });
+      expect(await quantity()).toBe(12);
+    });
+
+    it('AP-54: finds the marker once it may read there', async () => {
+      const result = await resume(() => root(`grant select on svc.* to ${other}`));
+      expect(result).toMatchObject({ success: true, outcome: 'already_applied', applied_fence: 1 });
+      expect(await quantity()).toBe(12);
+    });
+
+    it('AG-59: runs again what another one lost before it wrote, if it may read where nothing is', async () => {
+      await root(`drop database svc; grant select on svc.* to ${other}`);
+      const lost = { fence: 2, unresolvedFences: [1], lostBy: 'agent-2' };
+      expect((await change(lost, '', url)).result).toMatchObject({ outcome: 'committed' });
+    });
+
+    it('AG-59: runs again what it lost itself before it wrote', async () => {
+      expect((await change({ fence: 2, unresolvedFences: [1] }, '', url)).result).toMatchObject({ outcome: 'committed' });
+    });
   });
 
   it("AP-52: somebody else's marker table that cannot be read blocks nothing", async () => {

@@ -38,8 +38,8 @@ function totalsOf(
     finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,
     unresolved: executions
       .filter(({ unresolved }) => unresolved)
-      .map(({ id, fence, marker, markerForm, claimedAt }) => {
-        return { fence, executionId: id, provable: marker === 'required', markerForm, claimedAt };
+      .map(({ id, fence, agentId, marker, markerForm, claimedAt }) => {
+        return { fence, executionId: id, agentId, provable: marker === 'required', markerForm, claimedAt };
       }),
   };
 }
