@@ -17,6 +17,8 @@ const networkCodes = new Set([
 ]);
 /** A session that can only be read. */
 export const readOnlyState = '25006';
+/** The server, the database or the role has as many connections as it may. */
+export const noneToSpareState = '53300';
 // Class 08 connection, 57P0x shutdown and start-up, 57014 our own statement timeout, 55P03 lock timeout, 53300 too many connections, 25006 read only.
 const unreachableStates = /^(08|57P|57014|55P03|53|25P03|25006)/;
 const driverTexts =

@@ -3,7 +3,7 @@ import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import type { Database, SingleWrite, Vouched } from './client.js';
 import { isRetryable, isUnavailable, isUnreachable, unavailableIf } from './errors.js';
-import { giveBack, openPool, type PoolOptions } from './pool.js';
+import { giveBack, openPool, type PoolOptions, takeConnection } from './pool.js';
 import { run } from './prepared.js';
 import { type Limited, noneOutgoing, present, transaction, type WriteOptions } from './transaction.js';
 import { hasWritten } from './transaction-name.js';
@@ -56,7 +56,7 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
   const deadline = performance.now() + limitMs;
   let client: pg.PoolClient;
   try {
-    client = await databaseWithin(pool.connect(), limitMs, (late) => late.release());
+    client = await takeConnection(pool, limitMs);
   } catch (error) {
     throw unavailableIf(error);
   }

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { stopAfter } from '../lib/deadline.js';
-import { readOnlyState } from './errors.js';
+import { databaseWithin } from './call-limit.js';
+import { noneToSpareState, readOnlyState, sqlState } from './errors.js';
 import { run } from './prepared.js';
 import { isReadOnly } from './read-only.js';
 import { rowTypes } from './row-types.js';
@@ -17,6 +18,10 @@ export interface PoolOptions {
 const probeAfterMs = 30_000;
 /** So many stay however quiet it is: a call takes one or two. The others are closed after 10 s, for the memory that each takes in PostgreSQL. */
 const keptConnections = 4;
+/** How long a pool makes do with the connections that it has before it tries for another. */
+const makeDoMs = 1000;
+/** How many connections a pool has; one that is being made is none yet. */
+const connected = new WeakMap<pg.Pool, number>();
 
 /** Settings of every session of the gateway, the listener's included (OP-70). */
 export function sessionOptions(statementTimeoutMs: number): string {
@@ -54,9 +59,44 @@ export function openPool(options: PoolOptions): pg.Pool {
   });
   // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
   pool.on('error', (error) => options.onPoolError?.(error));
-  // The same for a connection in use: its statements fail with the error, and its user releases it as broken.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  const count = (by: number) => connected.set(pool, (connected.get(pool) ?? 0) + by);
+  pool.on('connect', (client) => {
+    count(1);
+    // The same for a connection in use: its statements fail with the error, and its user releases it as broken.
+    client.on('error', () => {});
+  });
+  pool.on('remove', () => count(-1));
   return pool;
+}
+
+/** A connection within `ms`. Where PostgreSQL has none to spare, one of the pool's own is waited for. */
+export async function takeConnection(pool: pg.Pool, ms: number): Promise<pg.PoolClient> {
+  const until = performance.now() + ms;
+  let refusal: unknown;
+  for (;;) {
+    try {
+      return await databaseWithin(pool.connect(), Math.max(1, until - performance.now()), (late) => late.release());
+    } catch (error) {
+      // It says more than that the time is over.
+      if (sqlState(error) !== noneToSpareState) throw refusal ?? error;
+      if (!makeDo(pool) || performance.now() >= until) throw error;
+      refusal = error;
+    }
+  }
+}
+
+/** Lets callers wait for the connections that the pool has. False if it has none. */
+function makeDo(pool: pg.Pool): boolean {
+  const { max } = pool.options;
+  const has = connected.get(pool) ?? 0;
+  if (has > 0 && has < max) {
+    pool.options.max = has;
+    const again = () => {
+      pool.options.max = Math.max(pool.options.max, max);
+    };
+    setTimeout(again, makeDoMs).unref();
+  }
+  return has > 0;
 }
 
 /** Ends the use of a connection. One that is lost is closed at once: the driver alone would close it when its statements have ended, if ever. */

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { databaseWithin } from './call-limit.js';
 import { unavailableIf } from './errors.js';
-import { giveBack } from './pool.js';
+import { giveBack, takeConnection } from './pool.js';
 
 /** How long a connection may be waited for (OP-70). */
 const connectMs = 3000;
@@ -20,7 +20,7 @@ export interface Snapshot {
 export async function inSnapshot<T>(pool: pg.Pool, statementMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   let client: pg.PoolClient | undefined;
   try {
-    const taken = await databaseWithin(pool.connect(), connectMs, (late) => late.release());
+    const taken = await takeConnection(pool, connectMs);
     client = taken;
     const rows = async <Row extends object>(text: string, values: readonly unknown[] = []) =>
       (await databaseWithin(taken.query<Row>(text, [...values]), statementMs + graceMs)).rows;
