@@ -1,4 +1,6 @@
+import type { SchemaSnapshot, SnapshotTable } from '../domain/snapshot.js';
 import { sleep } from '../lib/sleep.js';
+import { folded, MARKER_TABLE } from '../sql/reserved-table.js';
 import type { AgentConfig } from './config-values.js';
 import type { Databases } from './databases.js';
 import { Interrupted } from './drivers/faults.js';
@@ -24,7 +26,7 @@ export interface SnapshotSync {
 }
 
 interface Dependencies {
-  config: Pick<AgentConfig, 'snapshotSync'>;
+  config: Pick<AgentConfig, 'snapshotSync' | 'marker'>;
   client: GatewayClient;
   databases: Databases;
   timings: Timings;
@@ -109,9 +111,9 @@ async function repeat(work: () => void, everyMs: number, stop: AbortSignal): Pro
 }
 
 /** The body of a sync; null when the agent stops. */
-async function collect(target: Target, { timings, log }: Dependencies, stop: AbortSignal): Promise<string | null> {
+async function collect(target: Target, { config, timings, log }: Dependencies, stop: AbortSignal): Promise<string | null> {
   try {
-    const snapshot = await target.driver.snapshot(timings.snapshotMs, stop);
+    const snapshot = withoutMarkers(await target.driver.snapshot(timings.snapshotMs, stop), config.marker.table);
     const body = bodyOf(target, { status: 'ready', snapshot, error_message: null });
     if (Buffer.byteLength(body) > MAX_BODY_BYTES) throw new SnapshotTooLarge();
     return body;
@@ -121,6 +123,14 @@ async function collect(target: Target, { timings, log }: Dependencies, stop: Abo
     log.warn('schema not collected', { database: target.name, why: error instanceof NoSnapshot ? why : undefined });
     return bodyOf(target, { status: 'failed', snapshot: null, error_message: why });
   }
+}
+
+/** No request may name the table of markers (HD-40), so nobody needs to see it. One with foreign keys stays: deletes elsewhere may go through it. */
+function withoutMarkers(snapshot: SchemaSnapshot, markerTable: string): SchemaSnapshot {
+  const names = new Set([MARKER_TABLE, markerTable].map(folded));
+  const isShown = ({ name, constraints }: SnapshotTable) =>
+    !names.has(folded(name)) || constraints.some((one) => one.constraint_type === 'foreign_key');
+  return { ...snapshot, tables: snapshot.tables.filter(isShown) };
 }
 
 function bodyOf({ database, environment, driver }: Target, outcome: object): string {

@@ -51,7 +51,10 @@ function syncOf(targets: Target[], snapshotSync: Partial<AgentConfig['snapshotSy
       lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
   return createSnapshotSync(
     {
-      config: { snapshotSync: { enabled: true, onStartup: true, intervalMs: 0, ...snapshotSync } },
+      config: {
+        snapshotSync: { enabled: true, onStartup: true, intervalMs: 0, ...snapshotSync },
+        marker: { mode: 'auto', schema: null, table: 'Own_Markers', retentionDays: 180 },
+      },
       client,
       databases: { all: targets } as unknown as Databases,
       timings: { ...defaultTimings, resultBackoffMs: [1] },
@@ -87,6 +90,22 @@ describe('schema sync of the agent (AP-65)', () => {
     sync.request(one);
     await sync.idle();
     expect(gateway.schemaSyncs).toHaveLength(2);
+  });
+
+  it('leaves out the tables of markers, but not one through which deletes elsewhere may go (AP-63, HD-40)', async () => {
+    const [key] = table('users').constraints;
+    const reference = { ...key!, name: 'to_users', constraint_type: 'foreign_key', referenced_table: 'users' } as const;
+    const hanging = table('svc_execution_marker', { schema_name: 'odd', constraints: [key!, reference] });
+    const tables = [
+      ...[table('own_markers'), table('svc_execution_marker', { schema_name: 'svc' }), table('svc_execution_markers')],
+      ...[table('users'), hanging],
+    ];
+    const sync = syncOf([targetOf(() => ({ tables }))]);
+    sync.catchUp();
+    await sync.idle();
+    expect(gateway.schemaSyncs.map(({ snapshot }) => snapshot)).toEqual([
+      { tables: [table('svc_execution_markers'), table('users'), hanging] },
+    ]);
   });
 
   it('catches up with a database that is back', async () => {
@@ -209,12 +228,12 @@ describe('schema sync of the agent (AP-65)', () => {
 });
 
 describe('a running agent', () => {
-  it('syncs after readiness and after DDL that took effect, not after other writes (AP-65)', async () => {
+  it('syncs after readiness and after DDL that took effect, not after other writes, and leaves out its markers (AP-63, AP-65)', async () => {
     const database = await createEmptyDatabase();
     const agent = startTestAgent({ gateway, url: database.url });
     const named = (count: number) => {
       const snapshot = gateway.schemaSyncs[count - 1]?.snapshot as SchemaSnapshot | undefined;
-      return snapshot?.tables.map(({ name }) => name).filter((name) => !name.startsWith('svc_'));
+      return snapshot?.tables.map(({ name }) => name);
     };
     const run = (detail: string) => gateway.offer({ operation: 'execute_dml', detail }).result;
     try {
