@@ -16,16 +16,21 @@ export function visibleJson(json: string): string {
   return isPlain.test(json) ? json : json.replace(emojiOrHidden, (match) => shownUnlessEmoji(match, escapeForJson));
 }
 
+/** Whether nothing of the text can be seen. */
+export const isBlank = (text: string): boolean => blank.test(text);
+
 const isPlain = /^[\x20-\x7e]*$/;
 
 /**
  * Controls, format characters, line separators, blanks other than the space, private use, unpaired surrogates, noncharacters,
  * default-ignorable characters (fillers, variation selectors, tags), and four that render as nothing.
  */
-const hiddenClass =
-  '[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Cs}\\p{Co}\\p{Noncharacter_Code_Point}\\p{Default_Ignorable_Code_Point}' +
-  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\u2800\\ufffc\\u{1d159}\\u{16fe4}]';
+const hiddenCharacters =
+  '\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Cs}\\p{Co}\\p{Noncharacter_Code_Point}\\p{Default_Ignorable_Code_Point}' +
+  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\u2800\\ufffc\\u{1d159}\\u{16fe4}';
+const hiddenClass = `[${hiddenCharacters}]`;
 const hidden = new RegExp(hiddenClass, 'gu');
+const blank = new RegExp(`^[ ${hiddenCharacters}]*$`, 'u');
 const oneEmoji = '\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}\\ufe0f]?[\\u{e0020}-\\u{e007f}]{0,6}';
 const emojiOrHidden = new RegExp(`[0-9#*]\\ufe0f\\u20e3|${oneEmoji}(?:\\u200d${oneEmoji}){0,7}|${hiddenClass}`, 'gu');
 

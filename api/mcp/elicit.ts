@@ -11,6 +11,7 @@ import { GatewayError, invalid } from '../../domain/errors.js';
 import { maxReasonBytes, reasonQuestion } from '../../domain/mcp-texts.js';
 import { isBadText } from '../../lib/bad-text.js';
 import { isRecord } from '../../lib/record.js';
+import { isBlank } from '../../lib/visible.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { HttpCall } from './context.js';
@@ -68,7 +69,7 @@ function readAnswer(result: unknown): ElicitationAnswer | GatewayError {
   if (action === 'decline' || action === 'cancel') return { action, reason: null };
   if (action !== 'accept') return invalid('action must be accept, decline or cancel', 'body.result.action');
   const reason = isRecord(content) ? content.reason : undefined;
-  if (typeof reason !== 'string' || reason.trim() === '' || Buffer.byteLength(reason) > maxReasonBytes || isBadText(reason))
+  if (typeof reason !== 'string' || isBlank(reason) || Buffer.byteLength(reason) > maxReasonBytes || isBadText(reason))
     return invalid(`reason must be a text of 1 to ${maxReasonBytes} bytes`, 'body.result.content.reason');
   return { action, reason };
 }

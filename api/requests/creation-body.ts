@@ -8,6 +8,7 @@ import type { CreationInput } from '../../domain/request/new-request.js';
 import { MAX_SELECTOR_BYTES, MAX_SHARE_WITH, normaliseShareWith } from '../../domain/selectors.js';
 import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
+import { isBlank } from '../../lib/visible.js';
 import { anything, boundedText, text } from '../http/fields.js';
 import { operationName, pairName } from '../http/names.js';
 
@@ -17,10 +18,10 @@ const detailBytes = 100_000;
 export const maxNoteBytes = 1024;
 export const maxKeyBytes = 255;
 
-/** White space alone counts as none. */
+/** One in which nothing can be seen counts as none. */
 export const note = (about: string) =>
   boundedText(maxNoteBytes, about)
-    .transform((text) => (text.trim() === '' ? null : text))
+    .transform((text) => (isBlank(text) ? null : text))
     .nullish()
     .transform((text) => text ?? null);
 

@@ -17,8 +17,8 @@ import {
 import { onboardingApproved, onboardingRejected } from '../../domain/slack/onboarding-events.js';
 import { onboardingReviewModal } from '../../domain/slack/onboarding-modals.js';
 import { allChosenIn, chosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
-import { isBlank } from '../../domain/slack/text.js';
 import { isUuid } from '../../lib/uuid.js';
+import { isBlank } from '../../lib/visible.js';
 import { linkError, type PlannedUser, plannedUser, writeUser } from '../identity/users.js';
 import { type ActingUser, actingUser } from './acting-user.js';
 import type { ActionHandler, SlackCall, SubmissionHandler } from './call.js';

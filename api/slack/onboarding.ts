@@ -13,8 +13,8 @@ import { displayNameOf, type Offer, offeredToApplicant, outsideOf } from '../../
 import { onboardingRequested } from '../../domain/slack/onboarding-events.js';
 import { longestText, onboardingModal } from '../../domain/slack/onboarding-modals.js';
 import { allChosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
-import { isBlank } from '../../domain/slack/text.js';
 import { isBadText } from '../../lib/bad-text.js';
+import { isBlank } from '../../lib/visible.js';
 import type { CommandHandler, SlackCall, SubmissionHandler } from './call.js';
 import { openModal } from './open-modal.js';
 

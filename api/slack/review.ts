@@ -3,6 +3,7 @@ import { selectorsToChoose } from '../../domain/request/judge-approve.js';
 import { loadingModal } from '../../domain/slack/modals.js';
 import { reviewModal } from '../../domain/slack/review-modal.js';
 import { chosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
+import { isBlank } from '../../lib/visible.js';
 import { checkedBody } from '../http/checked-body.js';
 import { appliedOfRequest } from '../requests/applied.js';
 import { approveRequest, rejectRequest } from '../requests/decide.js';
@@ -40,8 +41,7 @@ export const submitReview: SubmissionHandler = {
     const decision = chosenIn(view, decisionBlock, 'decision_input');
     if (!isDecision(decision)) return errorOn(decisionBlock, 'Choose to approve or to reject.');
     const comment = typedIn(view, 'comment_block', 'comment_input');
-    if (decision === 'reject' && (comment ?? '').trim() === '')
-      return errorOn('comment_block', 'A comment is required to reject.');
+    if (decision === 'reject' && isBlank(comment ?? '')) return errorOn('comment_block', 'A comment is required to reject.');
     try {
       await decisions[decision](call, view, comment);
       return null;

@@ -1,6 +1,7 @@
+import { isBlank } from '../../lib/visible.js';
 import { requestUrl } from '../request/link.js';
 import { type Markup, markup, plain, type ShownBlock, type SlackMessage } from '../slack/blocks.js';
-import { codeSpan, isBlank, linkTo, plainLine, sqlBlock } from '../slack/text.js';
+import { codeSpan, linkTo, plainLine, sqlBlock } from '../slack/text.js';
 import type { NotificationEvent } from './events.js';
 import type { Notice } from './notice.js';
 

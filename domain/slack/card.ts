@@ -1,3 +1,4 @@
+import { isBlank } from '../../lib/visible.js';
 import { few, nextPart } from '../notifications/slack-message.js';
 import { openSelectors } from '../request/approval.js';
 import { requestUrl } from '../request/link.js';
@@ -5,7 +6,7 @@ import { mcpClientOf } from '../request/mcp-client.js';
 import type { Status, StoredRequest } from '../request/types.js';
 import { type Button, markup, plain, type SlackMessage } from './blocks.js';
 import { mention, mentions, type SlackIds } from './mentions.js';
-import { codeSpan, isBlank, linkTo, plainLine } from './text.js';
+import { codeSpan, linkTo, plainLine } from './text.js';
 
 /** A request as its card shows it, from the stored state (SL-52). */
 export type CardRequest = Pick<

@@ -1,6 +1,7 @@
+import { isBlank } from '../../lib/visible.js';
 import { type Markup, type MessageBlock, markup, plain, type SlackMessage } from './blocks.js';
 import type { Onboarding, OnboardingStatus } from './onboarding.js';
-import { codeBlock, codeSpan, isBlank, plainLine } from './text.js';
+import { codeBlock, codeSpan, plainLine } from './text.js';
 
 const titles = {
   pending: '🙋 Access Request',

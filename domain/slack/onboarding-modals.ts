@@ -1,8 +1,9 @@
+import { isBlank } from '../../lib/visible.js';
 import { type InputBlock, type Modal, type ModalBlock, markup, plain } from './blocks.js';
 import { decisionInput, mostOptions, note, option, textInput } from './modals.js';
 import type { Offer, Onboarding } from './onboarding.js';
 import { applicantOf, named } from './onboarding-card.js';
-import { codeBlock, codeSpan, isBlank } from './text.js';
+import { codeBlock, codeSpan } from './text.js';
 
 const nameLimit = 128;
 const shownReason = 500;

@@ -68,8 +68,6 @@ export function startOfSql(text: string, limit: number, dialect: Dialect | null)
   return { text: shown, isCut: more !== '' || beyond !== '' };
 }
 
-export const isBlank = (text: string) => /^[\s\u0085]*$/.test(text);
-
 const lineEnd = /\r\n?|[\n\u0085\u2028\u2029]/;
 
 /** One line of a block without markup: no name in it begins another. */

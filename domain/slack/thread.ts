@@ -1,8 +1,9 @@
+import { isBlank } from '../../lib/visible.js';
 import type { NotificationEvent } from '../notifications/events.js';
 import type { Notice } from '../notifications/notice.js';
 import { sayingParts, titleOf } from '../notifications/slack-message.js';
 import { markup, type SlackMessage } from './blocks.js';
-import { codeSpan, isBlank } from './text.js';
+import { codeSpan } from './text.js';
 
 /** What a line in a card's thread is made of, as the event left it. Never SQL, a result or a token (SL-I5). */
 export interface LineFacts {

@@ -279,6 +279,7 @@ describe('a reason that is missing is asked for (MC-30, MC-31)', () => {
 
   it.each([
     ['a blank reason', { action: 'accept', content: { reason: ' ' } }, 'body.result.content.reason'],
+    ['a reason that nobody can see', { action: 'accept', content: { reason: '\u0085\u2060' } }, 'body.result.content.reason'],
     ['a reason above 1024 bytes', { action: 'accept', content: { reason: 'é'.repeat(513) } }, 'body.result.content.reason'],
     ['an unknown action', { action: 'shrug' }, 'body.result.action'],
   ])('%s is 400, and the tool fails at once instead of waiting for a second answer', async (_what, result, field) => {

@@ -55,6 +55,11 @@ const badRows: BadRow[] = [
   { what: 'migrate_repair without emergency (RQ-14)', over: { operation: 'migrate_repair', detail: '{}' } },
   { what: 'emergency without reason (RQ-15)', over: { emergency: true }, text: 'reason is required' },
   { what: 'emergency with a blank reason (RQ-15)', over: { emergency: true, reason: '  \n' }, text: 'reason is required' },
+  {
+    what: 'emergency with a reason in which nothing can be seen (RQ-15)',
+    over: { emergency: true, reason: '\u0085\u200b \u3164' },
+    text: 'reason is required',
+  },
   { what: 'an unknown environment (RQ-19)', over: { environment: 'moon' }, text: 'not registered' },
   { what: 'an unknown database (RQ-19)', over: { database: 'moon' }, text: 'not registered', hint: null },
   { what: 'SQL of white space (RQ-20)', over: { detail: ' \n' } },

@@ -92,7 +92,7 @@ describe('the review of a request (SL-20, SL-22)', () => {
     const request = await create();
     const view = await review(request);
     const reject = { 'decision_block/decision_input': 'reject' };
-    for (const comment of [{}, { 'comment_block/comment_input': ' \n ' }]) {
+    for (const comment of [{}, { 'comment_block/comment_input': ' \n ' }, { 'comment_block/comment_input': '\u0085\u200b' }]) {
       const answer = await on.people.submit(view, { ...reject, ...comment });
       expect(answer.body).toEqual({ response_action: 'errors', errors: { comment_block: 'A comment is required to reject.' } });
     }

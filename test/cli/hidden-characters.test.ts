@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { highlightSql } from '../../cli/output/sql.js';
 import { createStyle } from '../../cli/output/style.js';
 import { displayWidth } from '../../cli/output/width.js';
-import { visible, visibleJson, visibleLines } from '../../lib/visible.js';
+import { isBlank, visible, visibleJson, visibleLines } from '../../lib/visible.js';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { login, runSvc } from './run-svc.js';
 import { envelope, failedEnvelope, paths, requestId, runsAtOnce, shown } from './samples.js';
@@ -48,6 +48,11 @@ describe('characters that are not seen (HD-61)', () => {
       if (character > '\u009f') expect(visible(`a${character}b`)).toBe(`a\\u{${digits}}b`);
       expect(isClean(visible(`a${character}b`))).toBe(true);
     }
+  });
+
+  it('make no text: one of nothing else is blank', () => {
+    for (const text of ['', ' \t\r\n', all.replace('[2J', ''), '\u0085'.repeat(1024)]) expect(isBlank(text)).toBe(true);
+    for (const text of ['.', `${all}x`, ' ᅟé', '👩‍🚀', '0']) expect(isBlank(text)).toBe(false);
   });
 
   it('shows that an alias swallows a condition', () => {
