@@ -90,12 +90,23 @@ const actorOf = (caller: Admitted['caller'], address: ClientAddress): Actor => (
   ...address,
 });
 
+const noneSent: Verdict = {
+  refused: {
+    code: 'auth.missing_token',
+    text: 'invalid token',
+    hint: 'no token was sent: send it in the header Authorization: Bearer <token>',
+    cause: 'missing',
+    subject: null,
+    tokenPrefix: null,
+  },
+};
+
 async function authenticateCredential(
   { database, authenticateJwt, config }: AuthenticateServices,
   credential: Credential | null,
   call: { hash: string; generation: Generation; address: ClientAddress; beside: Beside | undefined },
 ): Promise<Verdict> {
-  if (credential === null) return stranger('auth.missing_token', 'missing');
+  if (credential === null) return noneSent;
   const { text, isCookie } = credential;
   if (!/^[\x21-\x7e]{12,8192}$/.test(text)) return stranger('auth.invalid_token', 'malformed');
   if (text.startsWith('eyJ') && !isCookie) {

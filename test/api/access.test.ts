@@ -61,7 +61,11 @@ describe('who may call what (the 401 and 403 matrix)', () => {
     async (_name, route) => {
       const body = route.method === 'get' ? {} : { raw: '{"', headers: { 'content-type': 'text/plain' } };
       const answer = await api.call(route.method.toUpperCase(), pathOf(route), body);
-      expect(answer.body).toEqual({ error: 'invalid token', code: 'auth.missing_token', hint: null });
+      expect(answer.body).toEqual({
+        error: 'invalid token',
+        code: 'auth.missing_token',
+        hint: 'no token was sent: send it in the header Authorization: Bearer <token>',
+      });
       expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     },
   );

@@ -33,6 +33,9 @@ async function auditOf(clientIp: string) {
   );
 }
 
+/** Who sends nothing knows no more than that; who guesses learns nothing. */
+const hints: Record<string, unknown> = { 'auth.missing_token': expect.stringContaining('Authorization: Bearer <token>') };
+
 describe('refused credentials (identity section 1: IM-1, IM-2, HT-20)', () => {
   const unknown = `svc_${'0'.repeat(32)}`;
 
@@ -49,7 +52,7 @@ describe('refused credentials (identity section 1: IM-1, IM-2, HT-20)', () => {
     const answer = await me(header);
     expect([answer.status, answer.body, answer.headers.get('www-authenticate')]).toEqual([
       401,
-      { error: 'invalid token', code, hint: null },
+      { error: 'invalid token', code, hint: hints[code] ?? null },
       'Bearer',
     ]);
   });
