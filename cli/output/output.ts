@@ -56,7 +56,8 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
   const end = () => {
-    if (cuts.size > 0) note(noteStyle.dim(`${[...cuts].join('; ')}; --json has all of it, and so has a pipe`));
+    const lacking = lackingText(cuts);
+    if (lacking !== '') note(noteStyle.dim(`${lacking}; --json has all of it, and so has a pipe`));
     last.forEach(warnLine);
   };
   return {
@@ -90,13 +91,22 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
 
 /** The styles of both streams, and what they have left out to fit. */
 function createStyles({ stdout, stderr, environment, now }: Terminal, noColor: boolean) {
-  const cuts = new Set<string>();
+  const cuts = new Set<string | null>();
   const styleOf = (stream: Terminal['stdout']): Style => {
     const fit =
-      stream.isTTY === true ? { columns: stream.columns || 80, now, onCut: (what: string) => cuts.add(what) } : undefined;
+      stream.isTTY === true
+        ? { columns: stream.columns || 80, now, onCut: (column: string | null) => cuts.add(column) }
+        : undefined;
     return createStyle(wantsColour(stream, environment, noColor), fit);
   };
   return { style: styleOf(stdout), noteStyle: styleOf(stderr), cuts };
+}
+
+/** Several tables may lack the same columns. */
+function lackingText(cuts: ReadonlySet<string | null>): string {
+  const columns = [...cuts].filter((column) => column !== null);
+  const parts = columns.length === 0 ? [] : [`no room for ${columns.join(', ')}`];
+  return [...parts, ...(cuts.has(null) ? ['what ends in ... is cut to fit'] : [])].join('; ');
 }
 
 async function showText(terminal: Terminal, text: string, noPager: boolean): Promise<void> {

@@ -3,7 +3,8 @@ export interface Screen {
   readonly columns: number;
   /** Milliseconds, for what is shown relative to it. */
   now(): number;
-  onCut(what: string): void;
+  /** A column was left out for want of room; null: a cell was cut. */
+  onCut(column: string | null): void;
 }
 
 export interface Style {
@@ -12,8 +13,8 @@ export interface Style {
   /** Infinite where no line wraps. */
   readonly columns: number;
   now(): number;
-  /** Says what was left out for want of room; by default, that what ends in `...` is cut. */
-  tellCut(what?: string): void;
+  /** Tells that a column was left out for want of room; without one, that a cell was cut. */
+  tellCut(column?: string): void;
   bold(text: string): string;
   dim(text: string): string;
   red(text: string): string;
@@ -33,7 +34,7 @@ export function createStyle(colours: boolean, screen?: Screen): Style {
     isTerminal: screen !== undefined,
     columns: screen?.columns ?? Number.POSITIVE_INFINITY,
     now: () => screen?.now() ?? 0,
-    tellCut: (what = 'what ends in ... is cut to fit') => screen?.onCut(what),
+    tellCut: (column) => screen?.onCut(column ?? null),
     bold: paint(1, 22),
     dim: paint(2, 22),
     red: paint(31, 39),

@@ -27,8 +27,9 @@ export interface TableOptions {
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string {
   const { style } = options;
   const columns = columnsOf(header, rows, options);
-  const left = header.filter((_, at) => !columns.some((column) => column.at === at));
-  if (left.length > 0) style.tellCut(`no room for ${left.join(', ')}`);
+  header.forEach((name, at) => {
+    if (!columns.some((column) => column.at === at)) style.tellCut(name);
+  });
   const cut = (cell: string, width: number) => {
     const shown = style.isTerminal ? cutToWidth(cell, width) : cell;
     if (shown !== cell) style.tellCut();

@@ -144,6 +144,17 @@ describe('svc policy list', () => {
     expect(JSON.parse((await svc('policy', 'list', '--json')).stdout).data).toEqual(Object.assign({}, ...Object.values(answers)));
   });
 
+  it('says once for all of its tables what they have no room for (CL-14)', async () => {
+    const versions = { revision: 'r1', digest: '9cc6e5b293e3' };
+    const long = { database: 'a-database-of-a-long-name', environment: 'an-environment-of-a-long-name', ...versions };
+    const [workflow] = answers.workflows.workflows;
+    api.on('GET /api/workflows', { body: { workflows: [{ ...workflow, ...long, id: `wf:${long.database}:e3b0c44298fc` }] } });
+    api.on('GET /api/execution-policies', { body: { execution_policies: [{ id: 'ep:*:qa', ...long }] } });
+    const { stderr } = await runSvc(['policy', 'list'], { environment: login(api.url), terminal: true, columns: 80 });
+    expect(stderr.match(/no room for/g)).toHaveLength(1);
+    expect(stderr).toMatch(/no room for ID, REVISION, DIGEST; /);
+  });
+
   it('lists one kind; an unknown one is a usage error (CL-29)', async () => {
     const one = await svc('policy', 'list', '--kind', 'result');
     expect([one.stdout, one.stderr]).toEqual(['', 'no policies\n']);

@@ -5,8 +5,8 @@ import { renderTable, type TableOptions } from '../../cli/output/table.js';
 import { displayWidth } from '../../cli/output/width.js';
 
 function onScreen(columns: number, header: string[], rows: string[][], options: Omit<TableOptions, 'style'> = {}) {
-  const cuts: string[] = [];
-  const onCut = (what: string) => cuts.push(what);
+  const cuts: (string | null)[] = [];
+  const onCut = (column: string | null) => cuts.push(column);
   const style = createStyle(false, { columns, now: () => 0, onCut });
   return {
     lines: renderTable(header, rows, { ...options, style })
@@ -28,7 +28,7 @@ describe('tables on a terminal (CL-14)', () => {
     const options = { whole: new Set([0]), rightAligned: new Set([2]) };
     const { lines, cuts } = onScreen(80, ['ID', 'REQUESTER', 'ROWS', 'SQL'], rows, options);
     expect(lines[2]).toBe(`${id}  alice      12345678901234  select a_lon...`);
-    expect(cuts).toEqual(['what ends in ... is cut to fit']);
+    expect(cuts).toEqual([null]);
   });
 
   it('shrink columns that yield before the others', () => {
@@ -46,7 +46,7 @@ describe('tables on a terminal (CL-14)', () => {
     const shown = (columns: number) => draw(columns).lines.map((line) => line.split(/ {2,}/).length)[2];
     expect([60, 46, 45, 40, 34, 33, 20].map(shown)).toEqual([4, 4, 3, 3, 3, 2, 2]);
     expect(draw(33).lines).toEqual([`ID                    STATUS`, `${'-'.repeat(20)}  ------`, `${'x'.repeat(20)}  active`]);
-    expect([draw(46).cuts, draw(45).cuts, draw(33).cuts]).toEqual([[], ['no room for MADE'], ['no room for TYPE, MADE']]);
+    expect([draw(46).cuts, draw(45).cuts, draw(33).cuts]).toEqual([[], ['MADE'], ['TYPE', 'MADE']]);
   });
 
   it('keep at least a readable part of each column where the terminal is too narrow', () => {
