@@ -1,9 +1,10 @@
 import type { JsonText } from '../../lib/json/read.js';
 import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
-import { renderDetails, showValue } from '../output/details.js';
+import { showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
-import { approverSteps, autoApproval } from '../output/policy-parts.js';
+import { approverSteps, decisionText, executionLines, resultLines, reviewLines, writtenPair } from '../output/policy-parts.js';
+import { renderSections } from '../output/sections.js';
 import { renderTable } from '../output/table.js';
 
 export interface PolicyResolveOptions {
@@ -17,80 +18,49 @@ export async function resolvePolicies(context: Context, args: readonly string[],
   const reply = await context.client().call({ method: 'GET', path: ['api', 'policy-resolution'], query });
   const answer = reply.json();
   const registered = answer.get('registered')?.text === 'true';
+  const pair = visible(`${database}/${environment}`);
   return {
     data: reply.text,
-    human: () => (registered ? page(context, answer) : ''),
-    ...(registered ? {} : { note: `${visible(`${database}/${environment}`)} is not registered: requests on it are refused` }),
+    human: () => (registered ? page(context, pair, answer) : ''),
+    ...(registered ? {} : { note: `${pair} is not registered: requests on it are refused` }),
   };
 }
 
-function page(context: Context, answer: JsonText): string {
+function page(context: Context, pair: string, answer: JsonText): string {
   const { style } = context.output;
   const resolutions = answer.get('resolutions')?.items();
-  const decision = resolutions === undefined ? oneOperation(answer) : '';
-  const table = resolutions === undefined ? '' : `${operationsTable(context, resolutions)}\n`;
-  const policies = policyParts.map(([title, key, rows]) => {
-    const policy = answer.get(key);
-    return policy === undefined ? '' : `${style.bold(title)}\n${renderDetails(policy, rows, style)}`;
-  });
-  return `${decision}${table}${policies.join('')}`;
+  const first =
+    resolutions === undefined
+      ? `${showValue(answer.get('operation'))} on ${pair}: ${decisionText(answer)}\n`
+      : operationsTable(context, resolutions);
+  const sections = [
+    ['Workflow', workflowLines(answer.get('workflow'))],
+    ['Execution', executionLines(answer.get('execution_policy'))],
+    ['SQL review', reviewLines(answer.get('sql_review_policy'))],
+    ['Results', resultLines(answer.get('result_policy'))],
+  ] as const;
+  return `${first}\n${renderSections(sections, style)}`;
 }
 
-function oneOperation(answer: JsonText): string {
-  const workflow = answer.get('workflow');
-  const lines = [
-    `${showValue(answer.get('operation'))}: ${decisionOf(answer)} (${showValue(answer.get('reason_code'))})`,
-    `workflow       ${showValue(workflow?.get('id')) || 'none'} ${showValue(workflow?.get('matched_by'))}`.trimEnd(),
-    `auto-approval  ${autoApproval(answer.get('auto_approve'))}`,
-    ...approverSteps(workflow?.get('steps')).map((step, index) => `step ${index + 1}         ${step}`),
-    ...(workflow?.get('require_reason')?.text === 'true' ? ['needs a reason'] : []),
+function workflowLines(workflow: JsonText | undefined): string[] {
+  if (workflow?.kind !== 'object') return [];
+  return [
+    `policy   ${showValue(workflow.get('id'))}, for ${writtenPair(workflow.get('matched_by'))}`,
+    ...approverSteps(workflow.get('steps')).map((step, index) => `step ${index + 1}   ${step}`),
+    ...(workflow.get('require_reason')?.text === 'true' ? ['reason   required'] : []),
   ];
-  return lines.map((line) => `${line}\n`).join('');
 }
 
 function operationsTable(context: Context, resolutions: readonly JsonText[]): string {
   const rows = resolutions.map((row) => [
     showValue(row.get('operation')),
-    decisionOf(row),
-    autoApproval(row.get('auto_approve')),
+    decisionText(row),
     showValue(row.get('workflow_id')),
-    showValue(row.get('matched_by')),
+    writtenPair(row.get('matched_by')),
   ]);
-  const header = ['OPERATION', 'DECISION', 'AUTO-APPROVAL', 'WORKFLOW', 'MATCHED BY'];
-  return renderTable(header, rows, { style: context.output.style });
+  return renderTable(['OPERATION', 'DECISION', 'WORKFLOW', 'FOR'], rows, {
+    style: context.output.style,
+    whole: new Set([2]),
+    spare: [3],
+  });
 }
-
-const decisionOf = (row: JsonText) => showValue(row.get('decision_preview')).replaceAll('_', ' ');
-
-const policyParts = [
-  [
-    'execution policy',
-    'execution_policy',
-    [
-      ['matched by', 'matched_by'],
-      ['runs at most', 'max_executions'],
-      ['in seconds', 'execution_window_secs'],
-      ['retry', 'retry_on_failure'],
-      ['timeout (s)', 'statement_timeout_secs'],
-      ['longest (s)', 'max_statement_timeout_secs'],
-      ['rows at most', 'max_rows'],
-    ],
-  ],
-  [
-    'review policy',
-    'sql_review_policy',
-    [
-      ['id', 'id'],
-      ['source', 'source'],
-    ],
-  ],
-  [
-    'result policy',
-    'result_policy',
-    [
-      ['id', 'id'],
-      ['days kept', 'retention_days'],
-      ['delivery', 'delivery_mode'],
-    ],
-  ],
-] as const;

@@ -20,8 +20,12 @@ const riskBased = {
 const parts = {
   execution_policy: {
     matched_by: '(*, *)',
+    explicit: false,
     max_executions: 1,
+    execution_window_secs: 86_400,
     statement_timeout_secs: 30,
+    max_statement_timeout_secs: 600,
+    migration_statement_timeout_secs: null,
     retry_on_failure: false,
     max_rows: null,
   },
@@ -70,16 +74,64 @@ describe('svc policy resolve', () => {
     const { stdout, code } = await svc('policy', 'resolve', 'app', 'qa', '--operation', 'execute_dml');
     expect(code).toBe(0);
     expect(Object.fromEntries(api.calls[0]!.query)).toEqual({ database: 'app', environment: 'qa', operation: 'execute_dml' });
-    expect(stdout.split('\n').slice(0, 6)).toEqual([
-      'execute_dml: may auto approve (risk_unknown_until_analyzed)',
-      'workflow       wf:app:qa:e3b0c44298fc (app, qa)',
-      'auto-approval  up to low risk',
-      'step 1         group:dba (2)',
-      'step 2         any of group:leads, user:erin',
-      'needs a reason',
+    expect(stdout.split('\n')).toEqual([
+      'execute_dml on app/qa: runs at once if its risk is low',
+      '',
+      'Workflow',
+      '  policy   wf:app:qa:e3b0c44298fc, for app/qa',
+      '  step 1   2 from group:dba',
+      '  step 2   group:leads or user:erin',
+      '  reason   required',
+      '',
+      'Execution',
+      '  policy   built in',
+      '  runs     once',
+      '  timeout  30 s per statement; a workflow can set up to 10 min',
+      '           none in migrations',
+      '',
+      'SQL review',
+      '  policy   built in',
+      '',
+      'Results',
+      '  policy   built in',
+      '  kept     for 30 days',
+      '',
     ]);
-    expect(stdout).toMatch(/execution policy\nmatched by +\(\*, \*\)\n/);
-    expect(stdout).toMatch(/review policy\nid +builtin-default\n/);
+  });
+
+  it('says what policies of the file allow', async () => {
+    const execution_policy = {
+      ...{ ...parts.execution_policy, matched_by: '(app, *)', explicit: true, max_executions: 3 },
+      ...{ retry_on_failure: true, execution_window_secs: 45, migration_statement_timeout_secs: 90, max_rows: 500 },
+    };
+    const sql_review_policy = { id: 'srp:app:any', database: 'app', environment: '*', source: 'config' };
+    const result_policy = { id: 'rp:*:qa', retention_days: 1, delivery_mode: 'stream' };
+    const decision = { workflow: null, auto_approve: { ...riskBased, channels: ['slack', 'mcp'] }, decision_preview: 'deny' };
+    api.on('GET /api/policy-resolution', {
+      body: {
+        ...{ database: 'app', environment: 'qa', registered: true, operation: 'execute_dml', reason_code: 'channel_not_allowed' },
+        ...{ ...decision, execution_policy, sql_review_policy, result_policy },
+      },
+    });
+    const { stdout } = await svc('policy', 'resolve', 'app', 'qa', '--operation', 'execute_dml');
+    expect(stdout.split('\n')).toEqual([
+      'execute_dml on app/qa: refused: allowed only through slack, mcp',
+      '',
+      'Execution',
+      '  policy   for app/*',
+      '  runs     up to 3 times, also after a failure; each within 45 s of the last',
+      '  timeout  30 s per statement; a workflow can set up to 10 min',
+      '           1 min 30 s in migrations',
+      '  rows     at most 500 in a result',
+      '',
+      'SQL review',
+      '  policy   srp:app:any, for app/*',
+      '',
+      'Results',
+      '  policy   rp:*:qa',
+      '  kept     not at all: only whoever waits gets a result',
+      '',
+    ]);
   });
 
   it('shows all six without --operation', async () => {
@@ -96,8 +148,8 @@ describe('svc policy resolve', () => {
       body: { database: 'app', environment: 'qa', registered: true, resolutions, ...parts },
     });
     const { stdout } = await svc('policy', 'resolve', 'app', 'qa');
-    expect(stdout).toMatch(/execute_select +deny +no\n/);
-    expect(stdout).toMatch(/migrate_repair +break glass only +no\n/);
+    expect(stdout).toMatch(/^execute_select +refused: no workflow matches$/m);
+    expect(stdout).toMatch(/^migrate_repair +only as an emergency$/m);
     expect(api.calls[0]!.query.has('operation')).toBe(false);
   });
 
