@@ -26,6 +26,7 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
   const output = createOutput(terminal, outputMode(options), {
     noColor: options.color === false,
     noPager: options.pager === false,
+    config: options.config,
   });
   const interrupted = new AbortController();
   let isReported = false;

@@ -17,7 +17,7 @@ export interface DoctorOptions {
 
 /** `svc doctor`: what is wrong with a set-up, and what to do next (CL-45). */
 export async function doctor(context: Context, _: readonly string[], options: DoctorOptions): Promise<Answer> {
-  return report(await checksOf(context, options), context.output.style);
+  return report(await checksOf(context, options), context.output);
 }
 
 async function checksOf(context: Context, { agent, server, timeout }: DoctorOptions): Promise<readonly Check[]> {

@@ -76,7 +76,7 @@ async function showBefore(context: Context, id: string, question: string): Promi
   try {
     const reply = await context.client().call({ method: 'GET', path: ['api', 'requests', id] });
     const request = reply.json();
-    output.note(decidedText(request, output.noteStyle));
+    output.note(decidedText(request, output));
     const digest = request.get('approval_digest')?.string();
     const step = Number(request.get('approval_progress')?.get('current_step')?.text);
     if (digest != null) shown.expected_digest = digest;
@@ -93,9 +93,10 @@ async function showBefore(context: Context, id: string, question: string): Promi
 function cancelText(context: Context, id: string, httpStatus: number, status: string): string {
   const painted = paintStatus(context.output.style, visible(status));
   if (httpStatus !== 202) return `${painted}: request ${id}\n`;
+  const next = context.output.pasteable(`svc request ${status === 'execution_lost' ? 'show' : 'wait'} ${id}`);
   if (status === 'execution_lost')
-    return `${painted}: the agent of request ${id} was lost before it confirmed; look again with svc request show ${id}\n`;
-  return `${painted}: the cancel was asked for, request ${id} is still running; svc request wait ${id}\n`;
+    return `${painted}: the agent of request ${id} was lost before it confirmed; look again with ${next}\n`;
+  return `${painted}: the cancel was asked for, request ${id} is still running; ${next}\n`;
 }
 
 interface Decision {

@@ -48,7 +48,7 @@ function page(context: Context, request: JsonText, { executions, isFull }: Shown
   const { style } = context.output;
   const sections: Section[] = [
     [`Request ${visible(textOf(request, 'id'))}`, headLines(context, request)],
-    contentSection(request, style, isFull),
+    contentSection(request, context.output, style, isFull),
     ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
     ['Context', contextLines(request.get('context'), style)],
     ['Plan', explainLines(request.get('context'), style)],

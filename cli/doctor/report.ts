@@ -2,11 +2,12 @@ import { countOf } from '../../lib/counts.js';
 import { type Check, type CheckStatus, summaryOf } from '../../lib/doctor-checks.js';
 import { visible } from '../../lib/visible.js';
 import { CommandFailure } from '../failure.js';
-import type { Answer } from '../output/output.js';
+import type { Answer, Output } from '../output/output.js';
 import type { Style } from '../output/style.js';
 
 /** The answer of `svc doctor`; a failure where a check failed (CL-45). */
-export function report(checks: readonly Check[], style: Style): Answer {
+export function report(found: readonly Check[], { style, pasteable }: Pick<Output, 'style' | 'pasteable'>): Answer {
+  const checks = found.map((check) => ({ ...check, hint: check.hint === null ? null : pasteable(check.hint) }));
   const summary = summaryOf(checks);
   const data = JSON.stringify({ checks, summary });
   const human = () => `${checks.map((check) => lines(check, style)).join('')}\n${totals(summary)}\n`;

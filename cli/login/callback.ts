@@ -69,7 +69,7 @@ async function listenOnFirst(server: Server): Promise<number> {
     }
   }
   throw failure('config_error', `the ports ${ports[0]} to ${ports.at(-1)} of this machine are all in use`, {
-    hint: 'end another svc login, or take svc login --device',
+    hint: 'end the other logins, or take svc login --device',
   });
 }
 

@@ -2,6 +2,7 @@ import { onOneLine } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
 import { visible, visibleLines } from '../../lib/visible.js';
 import type { CommandFailure } from '../failure.js';
+import { pasteable } from '../pasteable.js';
 import type { Terminal } from '../terminal.js';
 import { createStyle, type Style, wantsColour } from './style.js';
 
@@ -35,18 +36,21 @@ export interface Output {
   warnAtEnd(text: string): void;
   /** A status line on stderr, human mode only. */
   note(text: string): void;
+  /** The text with its commands of `svc` as the caller can paste them. Notes of an answer and hints of a failure are told so by themselves. */
+  pasteable(text: string): string;
   /** Shows the text for people in a pager where it is long (CL-37). */
   succeed(answer: Answer): Promise<void>;
   fail(problem: CommandFailure): void;
 }
 
-/** What a command line switches off. */
-export interface Plainness {
+/** What a command line switches off, and the file that it names. */
+export interface OutputOptions {
   noColor: boolean;
   noPager: boolean;
+  config?: string | undefined;
 }
 
-export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, noPager }: Plainness): Output {
+export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, noPager, config }: OutputOptions): Output {
   const { stdout, stderr } = terminal;
   const warnings: string[] = [];
   const last = new Set<string>();
@@ -55,6 +59,7 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
     if (mode === 'human') stderr.write(`${text}\n`);
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
+  const own = (text: string) => pasteable(text, config);
   const end = () => {
     const lacking = lackingText(cuts);
     if (lacking !== '') note(noteStyle.dim(`${lacking}; --json has all of it, and so has a pipe`));
@@ -72,18 +77,20 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
       last.add(text);
     },
     note,
+    pasteable: own,
     async succeed(answer) {
       if (mode === 'human') await showText(terminal, answer.human(), noPager);
       else stdout.write(jsonLine(answer, null, [...warnings, ...last]));
-      if (answer.note !== undefined) note(answer.note);
+      if (answer.note !== undefined) note(own(answer.note));
       end();
     },
     fail(problem) {
+      const hint = problem.hint === null ? null : own(problem.hint);
       // The terminal has shown ^C somewhere in its line.
       if (mode === 'human' && problem.reason === 'SIGINT' && stderr.isTTY === true) stderr.write('\n');
-      if (mode !== 'human') stdout.write(jsonLine(problem, problem, [...warnings, ...last]));
+      if (mode !== 'human') stdout.write(jsonLine(problem, { ...told(problem), hint }, [...warnings, ...last]));
       else if (problem.human !== null) stdout.write(problem.human());
-      if (mode !== 'quiet') stderr.write(errorLines(problem, noteStyle));
+      if (mode !== 'quiet') stderr.write(errorLines({ ...told(problem), hint }, noteStyle));
       end();
     },
   };
@@ -117,7 +124,7 @@ async function showText(terminal: Terminal, text: string, noPager: boolean): Pro
 /** The one line of the modes that are not for people (CL-12). */
 function jsonLine(
   { data, requestId }: { data: string; requestId?: string | undefined },
-  error: CommandFailure | null,
+  error: Told | null,
   warnings: readonly string[],
 ): string {
   const line = {
@@ -125,14 +132,15 @@ function jsonLine(
     data,
     ...(requestId !== undefined && { request_id: requestId }),
     ...(warnings.length > 0 && { warnings }),
-    ...(error && { error: told(error) }),
+    ...(error && { error }),
   };
   return `${objectText(line, { data: onOneLine(data) })}\n`;
 }
 
-const told = ({ code, message, hint }: CommandFailure) => ({ code, message, hint });
+type Told = Pick<CommandFailure, 'code' | 'message' | 'hint'>;
+const told = ({ code, message, hint }: CommandFailure): Told => ({ code, message, hint });
 
-function errorLines(problem: CommandFailure, style: Style): string {
+function errorLines(problem: Told, style: Style): string {
   const hint = problem.hint === null ? '' : `${style.cyan('hint:')} ${visibleLines(problem.hint)}\n`;
   const isWaiting = problem.code === 'pending_approval' || problem.code === 'approved_pending_resume';
   const label = isWaiting ? style.yellow('waiting:') : style.red('error:');

@@ -75,7 +75,10 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
   ])('is an error when it is %j, which login mends and logout removes', async (text) => {
     const file = place.file();
     writeFileSync(file, text);
-    expect(await error()).toMatchObject({ code: 'config_error', hint: 'svc login replaces it, svc logout removes it' });
+    expect(await error()).toMatchObject({
+      code: 'config_error',
+      hint: `svc --config ${place.config} login replaces it, svc --config ${place.config} logout removes it`,
+    });
     const mended = await place.logIn();
     expect(mended).toMatchObject({ code: 0, line: { warnings: [expect.stringContaining('it will be replaced')] } });
     expect((await place.svc(['whoami'])).code).toBe(0);

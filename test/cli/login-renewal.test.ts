@@ -86,7 +86,11 @@ it('an expired or revoked refresh token ends the login, and svc says what to do'
   const { code, line } = await place.svc(['whoami']);
   expect({ code, error: line.error }).toEqual({
     code: 1,
-    error: { code: 'auth_error', message: 'whoami: the login has ended: the provider renews it no more', hint: 'svc login' },
+    error: {
+      code: 'auth_error',
+      message: 'whoami: the login has ended: the provider renews it no more',
+      hint: `svc --config ${place.config} login`,
+    },
   });
   expect(renewals()).toEqual(['refused refresh_token']);
   expect(bearers()).toHaveLength(1);
@@ -98,7 +102,10 @@ it('a login without a refresh token is used to its end, and then there is only a
   place.change({ refresh_token: null, refresh_at: past(), expires_at: soon() });
   expect((await place.svc(['whoami'])).code).toBe(0);
   place.change({ expires_at: past() });
-  expect((await place.svc(['whoami'])).line.error).toMatchObject({ code: 'auth_error', hint: 'svc login' });
+  expect((await place.svc(['whoami'])).line.error).toMatchObject({
+    code: 'auth_error',
+    hint: `svc --config ${place.config} login`,
+  });
   expect(renewals()).toEqual([]);
 });
 
@@ -151,7 +158,7 @@ it('settings that have changed since the login need another one, and nothing is 
   writeFileSync(place.config, tomlFor(place.api.url, place.provider.issuer, `backchannel_url = "${place.api.url}/token"\n`));
   expect((await place.svc(['whoami'])).line.error).toMatchObject({
     code: 'auth_error',
-    hint: 'svc login',
+    hint: `svc --config ${place.config} login`,
     message: expect.stringContaining('[server.oidc] has changed since the login'),
   });
   expect([renewals(), bearers().length]).toEqual([[], 1]);

@@ -87,7 +87,8 @@ it('takes the other flow when the provider has only one, and says when it has no
     writeFileSync(place.config, `[server]\nurl = "${url}"\n[server.oidc]\nissuer = "${url}"\nclient_id = "svc"\n`);
   };
   discovered({ authorization_endpoint: `${url}/auth` });
-  expect((await forPeople(['--device'], {})).stderr).toContain('does not support device login\nhint: svc login without --device');
+  const refused = await forPeople(['--device'], {});
+  expect(refused.stderr).toContain(`does not support device login\nhint: svc --config ${place.config} login without --device`);
   const printed = await forPeople([], { limits: { loginMs: 100 } });
   expect(printed.stderr).toContain('Open this address in a browser of this machine:');
   discovered({});

@@ -80,7 +80,9 @@ describe('svc login by browser', () => {
     await expect.poll(listeners).toBe(before);
     expect(await place.svc(['login', '--no-browser'], stop(false))).toMatchObject({
       code: 124,
-      line: { error: { code: 'timeout', message: 'login: nobody logged in within 300 ms', hint: 'svc login' } },
+      line: {
+        error: { code: 'timeout', message: 'login: nobody logged in within 300 ms', hint: `svc --config ${place.config} login` },
+      },
     });
     await expect.poll(listeners).toBe(before);
   });
@@ -183,7 +185,7 @@ it('logs in at several servers, each with a token of its own (CL-06, CL-43)', as
   const before = await place.svc([...argv, 'whoami']);
   expect(before.line.error).toMatchObject({
     code: 'auth_error',
-    hint: 'svc login',
+    hint: `svc --config ${other} login`,
     message: `not logged in at ${api.url}/second; only at ${api.url}`,
   });
   expect(api.calls.filter(({ path }) => path.startsWith('/second'))).toEqual([]);

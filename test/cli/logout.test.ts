@@ -24,7 +24,10 @@ it('svc logout revokes the refresh token at the provider and removes the file (C
     body: new URLSearchParams({ grant_type: 'refresh_token', client_id: 'svc', refresh_token }),
   });
   expect(await answer.json()).toMatchObject({ error: 'invalid_grant' });
-  expect((await place.svc(['whoami'])).line.error).toMatchObject({ code: 'auth_error', hint: 'svc login' });
+  expect((await place.svc(['whoami'])).line.error).toMatchObject({
+    code: 'auth_error',
+    hint: `svc --config ${place.config} login`,
+  });
   expect((await place.svc(['logout'])).line).toEqual({ ok: true, data: { removed: [] } });
 });
 
@@ -97,5 +100,8 @@ it('a login that the server refuses is not kept, one whose server is away is (CL
   expect((await place.logIn()).line.error).toMatchObject({ code: 'network_error', hint: expect.stringContaining('was saved') });
   expect(place.stored()).toHaveLength(1);
   place.api.on('GET /api/me', { status: 401, body: { error: 'invalid token', code: 'auth.oidc_failed', hint: null } });
-  expect((await place.svc(['whoami'])).line.error).toMatchObject({ code: 'auth.oidc_failed', hint: 'svc login' });
+  expect((await place.svc(['whoami'])).line.error).toMatchObject({
+    code: 'auth.oidc_failed',
+    hint: `svc --config ${place.config} login`,
+  });
 });

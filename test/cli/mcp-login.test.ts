@@ -109,7 +109,7 @@ describe('svc mcp with a login of svc login (CL-43, CL-47)', () => {
   it('does not begin without one', async () => {
     const { code, stdout, stderr } = await withLogin(async () => {});
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toContain('svc login');
+    expect(stderr).toContain(`svc --config ${place.config} login`);
     expect(place.api.calls).toEqual([]);
   });
 });
