@@ -1,4 +1,4 @@
-import { shortDuration } from '../../lib/duration.js';
+import { relative, shortDuration } from '../../lib/duration.js';
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
@@ -11,7 +11,8 @@ export async function listAgents(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'agents'] });
   const { style } = context.output;
   const rows = (reply.json().get('agents')?.items() ?? []).map((agent) => rowOf(agent, style));
-  const table = () => renderTable(header, rows, { style });
+  const spare = ['VERSION', 'JOBS', 'LAST POLL'].map((name) => header.indexOf(name));
+  const table = () => renderTable(header, rows, { style, whole: new Set([0]), spare });
   return listAnswer(reply.text, rows.length, 'agents', table);
 }
 
@@ -39,5 +40,5 @@ function rowOf(agent: JsonText, style: Style): string[] {
 /** On a terminal the time since then by the server's clock; elsewhere the instant, for scripts. */
 function lastPoll(agent: JsonText, at: string, style: Style): string {
   const secs = Number(agent.get('last_poll_ago_secs')?.text);
-  return style.isTerminal && Number.isFinite(secs) ? `${shortDuration(secs * 1000)} ago` : at;
+  return style.isTerminal && Number.isFinite(secs) ? relative(-secs * 1000, shortDuration) : at;
 }

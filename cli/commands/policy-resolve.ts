@@ -60,7 +60,7 @@ function operationsTable(context: Context, resolutions: readonly JsonText[]): st
   ]);
   return renderTable(['OPERATION', 'DECISION', 'WORKFLOW', 'FOR'], rows, {
     style: context.output.style,
-    whole: new Set([2]),
-    spare: [3],
+    whole: new Set([1, 2]),
+    spare: [3, 2],
   });
 }

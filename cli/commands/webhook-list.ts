@@ -8,7 +8,8 @@ import { renderTable } from '../output/table.js';
 export async function listWebhooks(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'webhooks'] });
   const rows = (reply.json().get('webhooks')?.items() ?? []).map(rowOf);
-  const table = () => renderTable(['ID', 'URL', 'EVENTS', 'FORMAT', 'SECRET'], rows, { style: context.output.style });
+  const how = { style: context.output.style, whole: new Set([0]), spare: [3, 4] };
+  const table = () => renderTable(['ID', 'URL', 'EVENTS', 'FORMAT', 'SECRET'], rows, how);
   return listAnswer(reply.text, rows.length, 'webhooks', table);
 }
 

@@ -48,6 +48,12 @@ describe('svc agents', () => {
     expect(onScreen.stdout).toMatch(/us-1.* 12 s ago +1\/3/);
   });
 
+  it('says now of a poll less than ten seconds ago (CL-36)', async () => {
+    api.on('GET /api/agents', { body: { agents: [agent] } });
+    const { stdout } = await runSvc(['agents'], { environment: login(api.url), terminal: true });
+    expect(stdout).toMatch(/^eu-1 +healthy +now +1\/3/m);
+  });
+
   it('says so when there are none, and passes the answer on as JSON', async () => {
     api.on('GET /api/agents', { body: { agents: [] } });
     expect(await svc('agents')).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no agents') });

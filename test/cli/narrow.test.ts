@@ -44,6 +44,18 @@ const token = {
   ...{ name: 'bootstrap-agent', scope_ceiling: { roles: ['requester', 'dba'] }, agent_scopes: ['shop/production'] },
   ...{ created_at: at, expires_at: at },
 };
+const agent = {
+  ...{ id: 'agent-of-production-eu-central-1', status: 'healthy', unscoped: true, last_seen_at: at, last_poll_ago_secs: 30 },
+  ...{ in_flight: 1, max_concurrent: 8, version: '1.0.0', capabilities: { scopes: [{ ...place }, { ...place }] } },
+};
+const webhook = {
+  ...{ id: 'ops-feed-of-the-platform-team', url: 'https://hooks.example.net/services/in/8e1f', format: 'generic', secret: '***' },
+  events: ['request.*', 'execution.failed', 'step.approved'],
+};
+const resolved = {
+  ...{ operation: 'execute_dml', workflow_id: `${workflow.id}${workflow.digest}`, matched_by: '(shop, production)' },
+  ...{ decision_preview: 'may_auto_approve', auto_approve: { max_risk_level: 'low', channels: [] } },
+};
 const pending = {
   ...{ id: requestId, status: 'pending', requester: 'alice', database: 'shop', environment: 'production', created_at: at },
   ...{ next_approvers: ['group:dba-team'], detail: "update orders set status = 'shipped' where id = 101" },
@@ -62,6 +74,14 @@ it.each([
     ['pending', 'shop/production', 'update orders set'],
   ],
   [['token', 'list'], 'GET /api/tokens', { tokens: [token] }, [executionId, 'active', 'agent-shop']],
+  [['agents'], 'GET /api/agents', { agents: [agent] }, [agent.id]],
+  [['webhook', 'list'], 'GET /api/webhooks', { webhooks: [webhook] }, [webhook.id]],
+  [
+    ['policy', 'resolve', 'shop', 'production'],
+    'GET /api/policy-resolution',
+    { registered: true, resolutions: [resolved] },
+    ['execute_dml', 'runs at once if its risk is low'],
+  ],
   [['policy', 'list', '--kind', 'workflow'], 'GET /api/workflows', { workflows: [workflow] }, ['execute_dml', 'group:dba-team']],
 ])('svc %j fits into 80 columns, and leaves out what matters least (CL-14)', async (argv, route, body, kept) => {
   api.on(route, { body });
