@@ -1,12 +1,26 @@
-/** Commands that read the caller's files. */
-const reading =
-  'agents|audit|console|databases|doctor|evidence get|execute|group|login|logout|mcp|migrate|policy|preflight|request|role|schema|shell|token|user|webhook|whoami';
-/** Not in what an administrator is to run, who has a file of their own. */
-const ofCaller = new RegExp(`(?<!\\badministrator\\b[^;\\n]*)(?<![\\w./-])svc (?=(?:${reading})(?![\\w-]))`, 'g');
+import type { GlobalOptions } from './options.js';
 
-/** The text with its commands as the caller can paste them: with the value of `--config`, if there is one. */
-export function pasteable(text: string, config: string | undefined): string {
-  return config === undefined ? text : text.replace(ofCaller, () => `svc --config ${shellWord(config)} `);
+/** Options of the caller without which the same command would mean something else. */
+export type Called = Pick<GlobalOptions, 'config' | 'database' | 'environment'>;
+
+/** Commands that are about a database and an environment: others would be filtered by these options, or find them in the request. */
+const ofPair = new Set(['execute', 'migrate', 'preflight', 'schema', 'shell']);
+/** Further commands that read the caller's files. */
+const others =
+  'agents|audit|console|databases|doctor|evidence get|group|login|logout|mcp|policy|request|role|token|user|webhook|whoami';
+/** Not in what an administrator is to run, who has a file of their own. */
+const ofCaller = new RegExp(
+  `(?<!\\badministrator\\b[^;\\n]*)(?<![\\w./-])svc (?=(${[...ofPair].join('|')}|${others})(?![\\w-]))`,
+  'g',
+);
+
+/** The text with its commands as the caller can paste them. */
+export function pasteable(text: string, { config, database, environment }: Called): string {
+  const file = option('--config', config);
+  const pair = option('-d', database) + option('-e', environment);
+  return text.replace(ofCaller, (_, command: string) => `svc ${file}${ofPair.has(command) ? pair : ''}`);
 }
+
+const option = (name: string, value: string | undefined) => (value === undefined ? '' : `${name} ${shellWord(value)} `);
 
 const shellWord = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

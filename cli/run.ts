@@ -26,7 +26,7 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
   const output = createOutput(terminal, outputMode(options), {
     noColor: options.color === false,
     noPager: options.pager === false,
-    config: options.config,
+    called: options,
   });
   const interrupted = new AbortController();
   let isReported = false;

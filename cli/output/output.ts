@@ -2,7 +2,7 @@ import { onOneLine } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
 import { visible, visibleLines } from '../../lib/visible.js';
 import type { CommandFailure } from '../failure.js';
-import { pasteable } from '../pasteable.js';
+import { type Called, pasteable } from '../pasteable.js';
 import type { Terminal } from '../terminal.js';
 import { createStyle, type Style, wantsColour } from './style.js';
 
@@ -43,14 +43,14 @@ export interface Output {
   fail(problem: CommandFailure): void;
 }
 
-/** What a command line switches off, and the file that it names. */
+/** What a command line switches off, and what its hints have to repeat. */
 export interface OutputOptions {
   noColor: boolean;
   noPager: boolean;
-  config?: string | undefined;
+  called?: Called;
 }
 
-export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, noPager, config }: OutputOptions): Output {
+export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, noPager, called = {} }: OutputOptions): Output {
   const { stdout, stderr } = terminal;
   const warnings: string[] = [];
   const last = new Set<string>();
@@ -59,7 +59,7 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
     if (mode === 'human') stderr.write(`${text}\n`);
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
-  const own = (text: string) => pasteable(text, config);
+  const own = (text: string) => pasteable(text, called);
   const end = () => {
     const lacking = lackingText(cuts);
     if (lacking !== '') note(noteStyle.dim(`${lacking}; --json has all of it, and so has a pipe`));

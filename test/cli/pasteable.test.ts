@@ -5,7 +5,7 @@ import { pasteable } from '../../cli/pasteable.js';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { temporaryFolder } from '../support/processes.js';
 import { runSvc, type SvcOptions } from './run-svc.js';
-import { created, paths, requestId, shown } from './samples.js';
+import { created, failedEnvelope, paths, requestId, runsAtOnce, shown } from './samples.js';
 
 let api: FakeApi;
 beforeEach(async () => {
@@ -45,6 +45,19 @@ it('a hint names no file where the caller named none (CL-13)', async () => {
   expect((await execute('alice.toml', [], { environment })).stderr).toContain(hint);
 });
 
+it('a hint names the database and the environment of the caller where the command is about these (CL-13)', async () => {
+  const data = '{"applied_before_failure":["1"],"error":"migration cancelled"}';
+  runsAtOnce(api, failedEnvelope('migration cancelled').replace('"result_data":null', `"result_data":${data}`));
+  api.on(paths.show, shown('failed', { operation: 'migrate_up' }));
+  api.on(paths.executions, { body: { executions: [{ fence: 1, outcome: 'partial' }] } });
+  const directory = await folderWith('svc.toml');
+  mkdirSync(join(directory, 'migrations'));
+  writeFileSync(join(directory, 'migrations', '1_users.sql'), '-- migrate:up\ncreate table users (id int);\n');
+  const svc = (...argv: string[]) => runSvc([...argv, '--yes'], { directory });
+  expect((await svc('migrate', 'up', '-e', 'production')).stderr).toContain('svc -e production migrate up continues from here\n');
+  expect((await svc('migrate', 'up')).stderr).toContain('\nsvc migrate up continues from here\n');
+});
+
 it('a note and a line of the answer can be pasted too (CL-13)', async () => {
   const directory = await folderWith('alice.toml');
   const svc = (...argv: string[]) => runSvc(['--config', 'alice.toml', '--yes', ...argv], { directory });
@@ -67,6 +80,11 @@ it('what an approver is shown stays as it was written, also where it looks like 
   expect(stderr).toContain(detail);
 });
 
+it('commands that find the pair elsewhere do not repeat it', () => {
+  const called = { database: 'shop', environment: "o'dd" };
+  expect(pasteable('svc request list; svc schema', called)).toBe(String.raw`svc request list; svc -d shop -e 'o'\''dd' schema`);
+});
+
 it.each([
   ['svc login', 'svc --config a.toml login'],
   ['svc logout, then svc login', 'svc --config a.toml logout, then svc --config a.toml login'],
@@ -85,5 +103,5 @@ it.each([
   ['make a schema svc that the role may use', null],
   ['see /usr/bin/svc login', null],
 ])('%s', (text, told) => {
-  expect(pasteable(text, 'a.toml')).toBe(told ?? text);
+  expect(pasteable(text, { config: 'a.toml' })).toBe(told ?? text);
 });
