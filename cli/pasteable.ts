@@ -23,4 +23,4 @@ export function pasteable(text: string, { config, database, environment }: Calle
 
 const option = (name: string, value: string | undefined) => (value === undefined ? '' : `${name} ${shellWord(value)} `);
 
-const shellWord = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+export const shellWord = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

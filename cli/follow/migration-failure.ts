@@ -3,6 +3,7 @@ import type { Reply } from '../client.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
 import { type MigrationView, viewMigration } from '../output/migration-result.js';
+import { shellWord } from '../pasteable.js';
 import type { RequestView } from './request-view.js';
 
 /** Exit 3 for a failed migration; the hint says what it left behind (migrations.md section 6). */
@@ -14,7 +15,8 @@ export async function migrationFailure(
 ): Promise<CommandFailure> {
   const { text } = envelope;
   const view = viewMigration(envelope.json().get('result_data'));
-  const hint = view?.kind === 'run' ? doneHint(view) : await unchangedHint(context, id, request, signal);
+  const hint =
+    view?.kind === 'run' ? doneHint(view, pairOf(context, request)) : await unchangedHint(context, id, request, signal);
   return failure('execution_failed', `${context.what}: ${message}`, { data: text, hint });
 }
 
@@ -32,12 +34,12 @@ export async function lostMigration(
     : 'it cannot be resumed: check the database, then make a new request';
   return failure('execution_lost', `${context.what}: ${attempt}: ${view.lostReason ?? 'no reason given'}`, {
     data: view.text,
-    hint: `${next}; svc migrate status shows what is applied`,
+    hint: `${next}; svc migrate status${pairOf(context, view)} shows what is applied`,
   });
 }
 
 /** Agents put into the error what remains of a failed migration; without such a note nothing remains. */
-function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): string {
+function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }, pair: string): string {
   const failed = steps.find(({ outcome }) => outcome === 'failed')?.version;
   const rest = failed === undefined ? '' : `; of ${failed} nothing stays but what the error names`;
   const word = direction === 'up' ? 'applied' : 'reverted';
@@ -45,8 +47,12 @@ function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): 
     done === 0
       ? `this request ${word} none before it`
       : `${done} ${done === 1 ? 'was' : 'were'} ${word} and ${done === 1 ? 'stays' : 'stay'} so`;
-  return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} continues from here`;
+  return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction}${pair} continues from here`;
 }
+
+/** Where the request was not made by this command, whose options name another pair or none. */
+const pairOf = ({ what }: Context, { database, environment }: RequestView): string =>
+  what.startsWith('migrate ') ? '' : ` -d ${shellWord(database)} -e ${shellWord(environment)}`;
 
 /** What to say where the agents say of each run of the request that it changed nothing; else null. What a lost one did, nobody knows. */
 export async function unchangedHint(

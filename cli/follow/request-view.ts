@@ -6,6 +6,8 @@ import type { Context } from '../context.js';
 export interface RequestView {
   status: string;
   updatedAt: string;
+  database: string;
+  environment: string;
   operation: string;
   /** The text that was asked for; null where the reader may not see it. */
   detail: string | null;
@@ -52,6 +54,8 @@ export function viewRequest(request: JsonText, text: string): RequestView {
   return {
     status: request.get('status')?.string() ?? '',
     updatedAt: request.get('updated_at')?.string() ?? '',
+    database: request.get('database')?.string() ?? '',
+    environment: request.get('environment')?.string() ?? '',
     operation: request.get('operation')?.string() ?? '',
     detail: request.get('detail')?.string() ?? null,
     queueHint: request.get('queue_hint')?.string() ?? null,

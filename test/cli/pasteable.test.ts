@@ -47,7 +47,8 @@ it('a hint names no file where the caller named none (CL-13)', async () => {
 
 it('a hint names the database and the environment of the caller where the command is about these (CL-13)', async () => {
   const data = '{"applied_before_failure":["1"],"error":"migration cancelled"}';
-  runsAtOnce(api, failedEnvelope('migration cancelled').replace('"result_data":null', `"result_data":${data}`));
+  const envelope = failedEnvelope('migration cancelled').replace('"result_data":null', `"result_data":${data}`);
+  runsAtOnce(api, envelope).on(paths.content, { body: envelope });
   api.on(paths.show, shown('failed', { operation: 'migrate_up' }));
   api.on(paths.executions, { body: { executions: [{ fence: 1, outcome: 'partial' }] } });
   const directory = await folderWith('svc.toml');
@@ -56,6 +57,11 @@ it('a hint names the database and the environment of the caller where the comman
   const svc = (...argv: string[]) => runSvc([...argv, '--yes'], { directory });
   expect((await svc('migrate', 'up', '-e', 'production')).stderr).toContain('svc -e production migrate up continues from here\n');
   expect((await svc('migrate', 'up')).stderr).toContain('\nsvc migrate up continues from here\n');
+  // Of a request that is followed later, its own.
+  const followed = await svc('request', 'wait', requestId);
+  expect(followed.stderr).toContain('\nsvc migrate up -d app -e production continues from here\n');
+  api.on(paths.show, shown('execution_lost', { operation: 'migrate_up' }));
+  expect((await svc('request', 'wait', requestId)).stderr).toContain('svc migrate status -d app -e production shows');
 });
 
 it('a note and a line of the answer can be pasted too (CL-13)', async () => {
