@@ -1,7 +1,9 @@
-import type { GlobalOptions } from './options.js';
-
 /** Options of the caller without which the same command would mean something else. */
-export type Called = Pick<GlobalOptions, 'config' | 'database' | 'environment'>;
+export interface Called {
+  config?: string | undefined;
+  database?: string | undefined;
+  environment?: string | undefined;
+}
 
 /** Commands that are about a database and an environment: others would be filtered by these options, or find them in the request. */
 const ofPair = new Set(['execute', 'migrate', 'preflight', 'schema', 'shell']);
