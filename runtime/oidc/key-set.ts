@@ -27,19 +27,22 @@ export interface KeySet {
 
 const keptMs = 3_600_000;
 const againMs = 60_000;
+/** So much longer, calls go on with kept keys while these are fetched. After that, nobody has come for a while, and a key that was withdrawn since must not pass. */
+const besideMs = 60_000;
 /** After a fetch that failed with nothing to serve meanwhile. */
 const pauseMs = 2000;
 const maxKeys = 100;
 
 /**
- * Keeps the keys of one provider for an hour, and for as long as it cannot be reached. Calls that need them at the same moment share one fetch; while
- * there are keys to serve, only a call with a new `kid` waits for a fetch.
+ * Keeps the keys of one provider for an hour, and for as long as it cannot be reached. Calls that need them at the same moment share one fetch. While there are
+ * keys to serve, only a call with a new `kid` waits for a fetch, or one after a time in which none came; not again for a provider that was away just before.
  */
 export function createKeySet(provider: Provider, { fetchJson, onFailure, now = () => performance.now() }: KeySetOptions): KeySet {
   let kept: { keys: readonly PublicKey[]; at: number } | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;
   let running: Promise<readonly PublicKey[]> | null = null;
   let failure: unknown = null;
+  let failedAt = Number.NEGATIVE_INFINITY;
   const refresh = () => {
     triedAt = now();
     running ??= fetchKeys(provider, fetchJson)
@@ -49,6 +52,7 @@ export function createKeySet(provider: Provider, { fetchJson, onFailure, now = (
       })
       .catch((error: unknown) => {
         failure = error;
+        failedAt = now();
         onFailure?.(error);
         if (kept === null) throw error;
         return kept.keys;
@@ -65,8 +69,10 @@ export function createKeySet(provider: Provider, { fetchJson, onFailure, now = (
         if (running === null && !mayTry(pauseMs)) throw failure;
         return running ?? refresh();
       }
-      if (now() - kept.at >= keptMs && running === null && mayTry(againMs)) refresh().catch(() => undefined);
-      return kept.keys;
+      const overMs = now() - kept.at - keptMs;
+      if (overMs >= 0 && running === null && mayTry(againMs)) refresh().catch(() => undefined);
+      const isAway = now() - failedAt < 2 * againMs;
+      return overMs >= besideMs && !isAway && running !== null ? running : kept.keys;
     },
     async keysAnew() {
       if (running !== null) return running;

@@ -38,6 +38,32 @@ describe('the keys of a provider (IM-32)', () => {
     expect([await keys(), state.fetched.length]).toEqual([['b'], 2]);
   });
 
+  it('that were withdrawn while nobody came do not pass for the first who comes', async () => {
+    const { state, keys } = made();
+    await keys();
+    state.now = 10 * 60 * minute;
+    state.kids = ['b'];
+    expect(await Promise.all([keys(), keys()])).toEqual([['b'], ['b']]);
+    expect(state.fetched.length).toBe(2);
+    state.now += 10 * 60 * minute;
+    state.away = true;
+    expect(await keys()).toEqual(['b']);
+  });
+
+  it('are not waited for again while the provider is away', async () => {
+    const { state, keys } = made();
+    await keys();
+    state.away = true;
+    state.now = 120 * minute;
+    expect(await keys()).toEqual(['a']);
+    state.now += minute;
+    state.away = false;
+    state.kids = ['b'];
+    expect(await Promise.all([keys(), keys()])).toEqual([['a'], ['a']]);
+    await new Promise(setImmediate);
+    expect([await keys(), state.failures]).toEqual([['b'], 1]);
+  });
+
   it('are served stale while the provider is away, and asked for once a minute', async () => {
     const { state, keys } = made();
     await keys();
