@@ -38,10 +38,11 @@ export function answerElicitation(
   });
 }
 
-/** The answer, if there is one. */
+/** The answer, if there is one, of a call that goes on: for one that was cancelled nothing is begun any more (MC-13). */
 export async function findAnswer(db: Database, sessionId: string, number: number): Promise<ElicitationAnswer | null> {
   const [row] = await db.query<ElicitationAnswer>(
-    'select action, reason from mcp_elicitations where session_id = $1 and number = $2 and action is not null',
+    `select e.action, e.reason from mcp_elicitations e join mcp_calls c on c.id = e.call_id
+     where e.session_id = $1 and e.number = $2 and e.action is not null and c.ended_at is null`,
     [sessionId, number],
   );
   return row ?? null;

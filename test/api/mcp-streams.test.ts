@@ -217,6 +217,11 @@ describe('a reason that is missing is asked for (MC-30, MC-31)', () => {
   const respond = (client: McpCalls, session: McpHeaders, result: object) =>
     client.post({ jsonrpc: '2.0', id: 'elicit-0', result }, session);
 
+  async function outcomes(): Promise<Record<string, number>> {
+    const { values } = await api.services.metrics.mcpElicitations.get();
+    return Object.fromEntries(values.map(({ labels, value }) => [String(labels.outcome), value]));
+  }
+
   async function asked() {
     const session = await mcp.open({ capabilities: { elicitation: {} } });
     const stream = await mcp.stream(query, session);
@@ -264,6 +269,16 @@ describe('a reason that is missing is asked for (MC-30, MC-31)', () => {
     const [response] = await stream.rest();
     const { request_id: id } = response!.data.result.structuredContent;
     expect((await calls.show(tokens.owner, id)).body.reason).toBe('told to nobody');
+  });
+
+  it('an answer to a call that was cancelled since makes no request (MC-13)', async () => {
+    const { session, stream } = await asked();
+    const before = await outcomes();
+    await calls.sql(`update mcp_elicitations set action = 'accept', reason = 'taken back' where action is null`);
+    await there.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, session);
+    expect(await stream.rest()).toEqual([]);
+    await expect.poll(outcomes, { timeout: 10_000 }).toEqual({ ...before, cancel: (before.cancel ?? 0) + 1 });
+    expect(await calls.sql(`select 1 from requests where reason = 'taken back'`)).toEqual([]);
   });
 
   it.each([[{ action: 'decline' }], [{ action: 'cancel' }]])('%j fails the tool', async (result) => {
