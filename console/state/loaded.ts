@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { Refused } from '../http/refused.js';
 import { type Change, onChange } from './live.js';
 import { createPace } from './pace.js';
+import { rights } from './session.js';
 
 export interface Loaded<Value> {
   /** What was last answered; stays while it is asked for again. */
@@ -15,8 +16,8 @@ export interface Loaded<Value> {
 const isOver = (error: Error) => error instanceof Refused && (error.status === 403 || error.status === 404);
 
 /**
- * What `load` answers, asked for again when `key` changes, and after changes of which `concerns` says so. An answer that is no
- * longer wanted is dropped.
+ * What `load` answers, asked for again when `key` or what the caller may do changes, and after changes of which `concerns` says so. An answer
+ * that is no longer wanted is dropped.
  */
 export function useLoaded<Value>(
   key: string,
@@ -47,7 +48,7 @@ export function useLoaded<Value>(
       (error: Error) => answered((before) => ({ ...(isOver(error) ? { key: before.key } : before), error, isLoading: false })),
     );
     return () => abort.abort();
-  }, [key, round]);
+  }, [key, round, rights.value]);
   useChanges(pace, (change) => latest.current.concerns(change));
   const value = state.key === key ? state.value : undefined;
   return { value, error: state.error, isLoading: state.isLoading, reload };

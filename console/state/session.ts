@@ -18,6 +18,9 @@ export const session = signal<Session | null | undefined>(undefined);
 /** The user who is signed in; stays the same while what they may do changes. */
 const who = computed(() => session.value?.subject_id ?? null);
 
+/** Changes with what they may do, as far as the session tells it. */
+export const rights = computed(() => JSON.stringify([session.value?.roles, session.value?.permissions]));
+
 /** Why the page asks for a token again, if it had a session. */
 export const endedWhy = signal<string | null>(null);
 

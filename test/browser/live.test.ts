@@ -14,7 +14,7 @@ const browser = (await openTestBrowser(import.meta.url)) as TestBrowser;
 
 describe.skipIf(browser === null)('a page that stays open', () => {
   let api: TestApi;
-  let tokens: Record<'alice' | 'bob' | 'carol' | 'mallory' | 'audrey', string>;
+  let tokens: Record<'alice' | 'bob' | 'carol' | 'mallory' | 'audrey' | 'erin', string>;
   beforeAll(async () => {
     await currentConsole();
     api = await startTestApi({
@@ -27,6 +27,7 @@ describe.skipIf(browser === null)('a page that stays open', () => {
       carol: { roles: ['requester'], groups: ['dba-team'] },
       mallory: { roles: ['requester'] },
       audrey: { roles: ['auditor'] },
+      erin: { roles: ['requester', 'admin'] },
     });
   });
   afterAll(async () => {
@@ -120,6 +121,20 @@ describe.skipIf(browser === null)('a page that stays open', () => {
     await change('alice', { rm_roles: ['requester', 'approver'] });
     await page.getByText('The gateway refuses this session: insufficient permissions.').waitFor();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  it.each([
+    ['/console/audit', 'token.created'],
+    ['/console/people?show=tokens', 'audrey'],
+  ])('leaves nothing of %s in sight that the roles of now refuse (CO-21)', async (path, text) => {
+    const { page } = await browser.signIn(api.url, tokens.erin);
+    await page.goto(`${api.url}${path}`);
+    const found = page.locator('main').getByText(text, { exact: true }).filter({ visible: true }).first();
+    await found.waitFor();
+    await change('erin', { rm_roles: ['admin'] });
+    await found.waitFor({ state: 'detached' });
+    await page.close();
+    await change('erin', { add_roles: ['admin'] });
   });
 
   it('tells times by the clock of the server, whatever day the machine shows (CO-31)', async () => {
