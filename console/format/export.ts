@@ -7,7 +7,7 @@ export interface Grid {
   rows: readonly (readonly JsonText[])[];
 }
 
-export interface CsvOptions {
+export interface SheetOptions {
   /** Puts an apostrophe before what a spreadsheet would take for a formula. */
   neutralised: boolean;
 }
@@ -19,7 +19,7 @@ export function cellText(value: JsonText | undefined): string | null {
 }
 
 /** RFC 4180. NULL is unquoted and the text "NULL" quoted, as `svc` writes them. */
-export function csvText({ columns, rows }: Grid, { neutralised }: CsvOptions): string {
+export function csvText({ columns, rows }: Grid, { neutralised }: SheetOptions): string {
   const alone = columns.length === 1;
   const cell = (value: string) => csvField(neutralised ? neutral(value) : value, alone);
   const lines = [columns.map(cell), ...rows.map((row) => row.map((value) => orNull(cellText(value), cell)))];
@@ -34,8 +34,8 @@ const neutral = (text: string) => (isNumber.test(text) ? text : text.replace(/(^
 const isNumber = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
 /** For a paste into a spreadsheet: a tab or the end of a line inside a cell would begin another. */
-export function tsvText({ columns, rows }: Grid): string {
-  const cell = (text: string) => text.replace(/[\t\r\n]+/g, ' ');
+export function tsvText({ columns, rows }: Grid, { neutralised }: SheetOptions): string {
+  const cell = (text: string) => (neutralised ? neutral(text) : text).replace(/[\t\r\n]+/g, ' ');
   const lines = [columns.map(cell), ...rows.map((row) => row.map((value) => cell(cellText(value) ?? 'NULL')))];
   return lines.map((line) => `${line.join('\t')}\n`).join('');
 }

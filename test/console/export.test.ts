@@ -19,7 +19,7 @@ test('a download keeps all digits of a number, and tells NULL from empty (RFC 41
     '{"id":9007199254740993,"name":"","note":null}\n{"id":1.0,"name":"NULL","note":"a,\\"b\\"\\r\\nc"}\n',
   );
   expect(JSON.parse(jsonText(grid))).toHaveLength(2);
-  expect(tsvText(grid)).toBe('id\tname\tnote\n9007199254740993\t\tNULL\n1.0\tNULL\ta,"b" c\n');
+  expect(tsvText(grid, { neutralised: false })).toBe('id\tname\tnote\n9007199254740993\t\tNULL\n1.0\tNULL\ta,"b" c\n');
 });
 
 test('columns keep their order and none is lost, whatever they are called', () => {
@@ -40,6 +40,18 @@ test('no part of a cell is a formula for a spreadsheet that separates at other s
   const grid = gridOf(['a', 'b;=1'], JSON.stringify([{ a: 'x;=1', 'b;=1': 'y\n@z' }]));
   expect(csvText(grid, { neutralised: true })).toBe("a,b;'=1\r\nx;'=1,\"y\n'@z\"\r\n");
   expect(csvText(grid, { neutralised: false })).toBe('a,b;=1\r\nx;=1,"y\n@z"\r\n');
+});
+
+test('what is copied for a spreadsheet has no formulas either, when asked', () => {
+  const grid = gridOf(
+    ['=a', 'b'],
+    JSON.stringify([
+      { '=a': '=1+1', b: '\t-x' },
+      { '=a': '-5', b: null },
+    ]),
+  );
+  expect(tsvText(grid, { neutralised: true })).toBe("'=a\tb\n'=1+1\t' -x\n-5\tNULL\n");
+  expect(tsvText(grid, { neutralised: false })).toBe('=a\tb\n=1+1\t -x\n-5\tNULL\n');
 });
 
 test('numbers stand to the right, by their type or their values', () => {

@@ -40,7 +40,7 @@ export function Tools({ columns, rows, total, name, wanted, onFilter }: ToolsPro
         {wanted !== '' && `${counted(rows.length, 'row')} of ${total}`}
       </span>
       <span class="spring" />
-      <Copy text={() => tsvText(grid)} what="of the rows" label="copy TSV" />
+      <Copy text={() => tsvText(grid, { neutralised })} what="of the rows" label="copy TSV" />
       {(Object.keys(formats) as (keyof typeof formats)[]).map((format) => (
         <button
           key={format}
@@ -56,7 +56,7 @@ export function Tools({ columns, rows, total, name, wanted, onFilter }: ToolsPro
         title="A cell that begins like a formula gets an apostrophe before it, so that a spreadsheet does not run it."
       >
         <input type="checkbox" checked={neutralised} onChange={(event) => setNeutralised(event.currentTarget.checked)} />
-        CSV without formulas
+        CSV and TSV without formulas
       </label>
     </div>
   );
