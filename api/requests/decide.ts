@@ -27,7 +27,7 @@ type DecisionCall<B> = Pick<ById<B>, 'caller' | 'actor' | 'params' | 'body' | 'g
 interface Shown {
   expected_digest?: string | undefined;
 }
-type Resumption = DecisionCall<{ reason: string | null }>;
+type Resumption = DecisionCall<{ reason: string | null; expected_fence?: number | null | undefined }>;
 
 export const stateAhead = readAhead((db, id) => readState<undefined>(db, id));
 export const dispatchAhead = readAhead((db, id) => readState<DispatchFacts>(db, id, dispatchFacts));
@@ -78,7 +78,7 @@ export async function rejectRequest(call: DecisionCall<{ comment: string | null 
   return { id: after.id, status: after.status };
 }
 
-/** `POST …/resume` (RQ-80 to RQ-87); the owner's row is locked before the request's (IM-65). */
+/** `POST …/resume` (RQ-80 to RQ-88); the owner's row is locked before the request's (IM-65). */
 export async function resumeRequest(call: Resumption, services: Services, times: { dispatchMs: number }) {
   const id = requestId(call.params.id);
   const found = await dispatchAhead.take(call, services.database, id);
@@ -110,7 +110,8 @@ function resumption({ caller, actor, body, generation }: Resumption, { dispatchM
   return (request: StoredRequest, now: number, { ownerActive, dialect }: DispatchFacts) => {
     const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, dialect) };
     const policy = executionPolicy(generation, request);
-    return judge(request, { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs }, now);
+    const { reason, expected_fence: expectedFence = null } = body;
+    return judge(request, { kind: 'resume', caller, actor, reason, expectedFence, policy, facts, dispatchMs }, now);
   };
 }
 

@@ -25,6 +25,11 @@ const expectedStep = z.int().min(0).max(1_000_000).nullish().meta({
     'The `approval_progress.current_step` that you were shown. If another step is open, nothing is decided: a repeated approval never counts for the next step.',
 });
 
+const expectedFence = z.int().min(0).nullish().meta({
+  description:
+    'The `fence` that you were shown. If the request was resumed since, nothing runs: a repeated resume never runs it again.',
+});
+
 /** The bodies of `POST /api/requests/{id}/…`. */
 export const approval = named('Approval', 'An approval of the current step.', {
   comment: note('What you have to say.'),
@@ -37,4 +42,7 @@ export const rejection = named('Rejection', 'A rejection.', {
   expected_digest: expectedDigest,
 });
 export const cancellation = named('Cancellation', 'A cancel.', { reason: note('Why you cancel it.') });
-export const resumption = named('Resumption', 'A resume.', { reason: note('Why you run it now; kept in the audit log.') });
+export const resumption = named('Resumption', 'A resume.', {
+  reason: note('Why you run it now; kept in the audit log.'),
+  expected_fence: expectedFence,
+});

@@ -96,7 +96,15 @@ export async function shownWithoutText(caller: Caller, services: Services, found
   return objectText(lasting.parse(await shownRequest(caller, services, found)), { metadata: found.request.metadata });
 }
 
-const lasting = shown.omit({ detail: true, context: true, migrations: true, queue_hint: true, related: true, resumable: true });
+const lasting = shown.omit({
+  detail: true,
+  context: true,
+  migrations: true,
+  queue_hint: true,
+  related: true,
+  fence: true,
+  resumable: true,
+});
 
 async function shownRequest(caller: Caller, services: Services, { request, now }: FoundShown): Promise<z.input<typeof shown>> {
   return {
@@ -108,6 +116,7 @@ async function shownRequest(caller: Caller, services: Services, { request, now }
       can_decide: canDecide(request, caller, now),
     }),
     idempotency_key: caller.id === request.requester ? request.idempotencyKey : null,
+    fence: request.fence,
     resumable: isResumable(request, executionPolicy(services.generation(), request), now),
     migrations: await appliedOfRequest(services, caller, request),
     context: shownContext(request, request.collected, request.dryRuns, now),

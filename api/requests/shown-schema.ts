@@ -157,6 +157,7 @@ export const shown = named('Request', 'A request with all its details.', {
   idempotency_key: text('The key that it was made with; null for all but the requester.', { maxLength: maxKeyBytes }).nullable(),
   approved_at: instant('When the last step was approved, or when it was approved automatically.').nullable(),
   dispatch_by: instant('The time until which it can be resumed.').nullable(),
+  fence: count('The number of its last run; every dispatch raises it by 1.'),
   resumable: flag('True if its requester could resume it now.'),
   resolved_at: instant('When it last ended, or was approved.').nullable(),
   claimed_by: userIdText('The agent that runs it; null unless it is running.').nullable(),

@@ -1,3 +1,4 @@
+import { carriedIn } from '../../domain/slack/carried.js';
 import { resumeModal } from '../../domain/slack/resume-modal.js';
 import { typedIn } from '../../domain/slack/submission.js';
 import { checkedBody } from '../http/checked-body.js';
@@ -29,10 +30,10 @@ export const submitResume: SubmissionHandler = {
   async submit(call, view) {
     const { services, generation, times } = call;
     try {
-      const body = checkedBody(resumption, { reason: typedIn(view, reasonBlock, 'reason_input') });
+      const { id, shownAt } = carriedIn(view.privateMetadata);
+      const body = checkedBody(resumption, { reason: typedIn(view, reasonBlock, 'reason_input'), expected_fence: shownAt });
       const who = await actingUser(call);
-      const params = { id: view.privateMetadata };
-      await onceForView(services, view.id, () => resumeRequest({ ...who, generation, params, body }, services, times));
+      await onceForView(services, view.id, () => resumeRequest({ ...who, generation, params: { id }, body }, services, times));
       return null;
     } catch (error) {
       const told = toldOfSubmission(call, error);

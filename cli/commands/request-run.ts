@@ -4,6 +4,7 @@ import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { checkOutput, type DeliveryOptions, deliver } from '../follow/deliver.js';
+import { withContinuation } from '../follow/follow.js';
 import { followInterruptibly } from '../follow/interruptible.js';
 import { storedResult } from '../follow/result.js';
 import { tableInstant } from '../output/instant.js';
@@ -45,7 +46,8 @@ export async function resumeRequest(context: Context, args: readonly string[], o
     const body = options.reason === undefined ? {} : { reason: options.reason };
     await context.client().call({ method: 'POST', path: ['api', 'requests', id, 'resume'], body: JSON.stringify(body) });
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.reason !== 'already_dispatched') throw error;
+    // Where no answer came, it may have been taken. To resume it again might run it again.
+    if (!(error instanceof CommandFailure) || error.reason !== 'already_dispatched') throw withContinuation(error, id, 'wait');
   }
   const task = { id, status: 'dispatched', approvers: [], waitForApproval: false, resume: true, resumeAfterTimeout: true };
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));

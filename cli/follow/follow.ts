@@ -108,10 +108,12 @@ class Follower {
     if (!(this.wasDispatched ? this.task.resumeAfterTimeout : this.task.resume)) throw waitsForResume(this.context, this.task.id);
     if (this.wasDispatched) this.repeatedResumes += 1;
     if (this.repeatedResumes > maxRepeatedResumes) throw this.notReady();
+    // What somebody else has started since is not run again (RQ-88).
+    const fence = this.view?.fence ?? null;
     const reply = await this.context.client().call({
       method: 'POST',
       path: ['api', 'requests', this.task.id, 'resume'],
-      body: '{}',
+      body: JSON.stringify(fence === null ? {} : { expected_fence: fence }),
       signal: this.task.signal,
       accept: [409],
     });

@@ -14,6 +14,8 @@ export interface RequestView {
   queueHint: string | null;
   claimedBy: string | null;
   lostReason: string | null;
+  /** Of its last run, 0 before the first; null from a server that does not say. */
+  fence: number | null;
   /** False where the server would refuse a resume. */
   resumable: boolean;
   /** Who rejected or cancelled it, and why, as `by bob: not now`; '' where that is not known. */
@@ -61,6 +63,7 @@ export function viewRequest(request: JsonText, text: string): RequestView {
     queueHint: request.get('queue_hint')?.string() ?? null,
     claimedBy: request.get('claimed_by')?.string() ?? null,
     lostReason: request.get('lost_reason')?.string() ?? null,
+    fence: numberOf(request.get('fence')?.text),
     resumable: request.get('resumable')?.text !== 'false',
     endedBy: endedBy(request, steps),
     nextApprovers: required.filter(isOpen).flatMap((entry) => entry.get('selector')?.string() ?? []),
@@ -69,6 +72,8 @@ export function viewRequest(request: JsonText, text: string): RequestView {
     text,
   };
 }
+
+const numberOf = (text: string | undefined) => (text === undefined ? null : Number(text));
 
 function endedBy(request: JsonText, steps: readonly JsonText[]): string {
   const text = (object: JsonText | undefined, key: string) => visible(object?.get(key)?.string() ?? '');

@@ -12,12 +12,13 @@ type Resume = Extract<Move, { kind: 'resume' }>;
 
 const resumable = new Set(['approved', 'executed', 'failed', 'execution_lost']);
 
-/** ST-9: runs the checks RQ-80 to RQ-86 in order. Nothing runs again without a resume (RQ-87). */
+/** ST-9: runs the checks RQ-80 to RQ-88; the last of them comes before RQ-82. Nothing runs again without a resume (RQ-87). */
 export function judgeResume(request: StoredRequest, move: Resume, now: Instant): Verdict {
   const early =
     commonRefusal(request, move.caller, now) ??
     withoutRight(request, move) ??
     wrongStatus(request) ??
+    resumedSince(request, move) ??
     (reached(now, request.dispatchBy)
       ? refusal('request.gone', 'the time to run this request is over', 'create a new request')
       : null) ??
@@ -82,6 +83,14 @@ function wrongStatus(request: StoredRequest): GatewayError | null {
     return conflict('already_dispatched', 'request is already dispatched');
   return conflict('wrong_status', `request is ${request.status}`);
 }
+
+/** RQ-88: a repeat of a resume that was taken, or one by somebody who has not seen what another one did, asks for no further run. */
+const resumedSince = ({ fence }: StoredRequest, { expectedFence = null }: Resume): GatewayError | null =>
+  expectedFence === null || expectedFence === fence
+    ? null
+    : conflict('already_dispatched', 'request is already dispatched: it was resumed since it was shown', lookFirst);
+
+const lookFirst = 'look at what became of it before you resume it again';
 
 /** Of an attempt that is unresolved, the next one finds out by its markers how much of the cap it has used (MI-35). */
 const hasApplied = ({ status, outcome, unresolved }: Execution) =>

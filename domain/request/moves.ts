@@ -74,7 +74,14 @@ export type Move =
   | (ByCaller & Shown & { kind: 'reject'; comment: string | null })
   | (ByCaller & { kind: 'cancel'; reason: string | null })
   | { kind: 'owner_gone'; actor: Actor; cause: Exclude<CancelCause, 'requested'> }
-  | (ByCaller & { kind: 'resume'; reason: string | null; policy: ResumePolicy; facts: DispatchFacts; dispatchMs: number })
+  | (ByCaller & {
+      kind: 'resume';
+      reason: string | null;
+      expectedFence?: number | null;
+      policy: ResumePolicy;
+      facts: DispatchFacts;
+      dispatchMs: number;
+    })
   | { kind: 'clock'; clock: ClockKind }
   | { kind: 'lease'; executionId: string }
   | {

@@ -1,6 +1,6 @@
 export interface SubmittedView {
   id: string;
-  /** Only an id, which is checked against the rights of who submits (SL-32). */
+  /** An id, which is checked against the rights of who submits, and at what the request was shown (SL-32). */
   privateMetadata: string;
   /** `state.values` as Slack sent it. */
   values: unknown;

@@ -331,7 +331,7 @@ describe('cancelling (RQ-70 to RQ-73)', () => {
   });
 });
 
-describe('resuming (RQ-80 to RQ-87)', () => {
+describe('resuming (RQ-80 to RQ-88)', () => {
   const staging = (over = {}) => ({ environment: 'staging', detail: 'update t set a = 1 where id = 1', ...over });
 
   it('raises the fence by one and keeps the reason in the audit event', async () => {
@@ -365,6 +365,24 @@ describe('resuming (RQ-80 to RQ-87)', () => {
     expect([answer.status, answer.body.code]).toEqual([409, 'request.conflict']);
     const fences = (await calls.executions(tokens.owner!, id)).body.executions.map((run: { fence: number }) => run.fence);
     expect(fences).toEqual([4, 3, 2, 1]);
+  });
+
+  it('that is repeated, or of somebody who has not seen another one, runs nothing again where several runs are allowed (RQ-88)', async () => {
+    const { id } = await calls.run(tokens.owner!, staging(), { success: true });
+    const { fence } = (await calls.show(tokens.owner!, id)).body;
+    expect(fence).toBe(1);
+    const resume = () => calls.act(tokens.owner!, id, 'resume', { expected_fence: fence });
+    const answers = [(await resume()).status, (await resume()).body.reason];
+    expect(answers).toEqual([200, 'already_dispatched']);
+    await calls.submit((await calls.claimed(id)).executionId, { success: true });
+    const late = await resume();
+    expect([late.status, late.body.reason, late.body.error]).toEqual([
+      409,
+      'already_dispatched',
+      'request is already dispatched: it was resumed since it was shown',
+    ]);
+    expect((await calls.show(tokens.owner!, id)).body).toMatchObject({ status: 'executed', fence: 2 });
+    expect((await calls.act(tokens.owner!, id, 'resume', { expected_fence: 2 })).status).toBe(200);
   });
 
   it('does not run again what ended partial (RQ-84, C14)', async () => {

@@ -32,7 +32,7 @@ afterAll(() => close?.());
 
 const keys =
   `id requester database environment operation detail status queue_hint related emergency no_result_store require_approval max_affected_rows search_path reason share_with metadata
-  idempotency_key created_at updated_at expires_at approved_at dispatch_by resumable resolved_at claimed_by cancel_requested_at cancelled_by cancel_reason
+  idempotency_key created_at updated_at expires_at approved_at dispatch_by fence resumable resolved_at claimed_by cancel_requested_at cancelled_by cancel_reason
   lost_reason approval_digest approval_progress migrations context decision_trace`.split(/\s+/);
 
 describe('what show answers (section 5)', () => {

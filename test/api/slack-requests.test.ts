@@ -179,7 +179,7 @@ describe('running a request', () => {
   it('asks first, and then dispatches it', async () => {
     const request = await approved();
     const view = await opened('svc_resume', request, 'owner');
-    expect(view.view).toMatchObject({ callback_id: 'svc_resume_modal', private_metadata: request });
+    expect(view.view).toMatchObject({ callback_id: 'svc_resume_modal', private_metadata: `${request} 0` });
     expect(await statusOf(request)).toBe('approved');
     expect(await on.people.submit(view, { 'reason_block/reason_input': 'now' })).toMatchObject(closed);
     expect(await statusOf(request)).toBe('dispatched');
@@ -203,6 +203,15 @@ describe('running a request', () => {
     const answer = await on.people.submit(second, {});
     expect(answer.body).toMatchObject({ response_action: 'update', view: { type: 'modal', title: { text: 'Error' } } });
     expect(answer.text).toContain('request is already dispatched');
+  });
+
+  it('runs nothing again by a form that was opened before it ran (RQ-88)', async () => {
+    const { id: request } = await on.calls.run(on.tokens.owner, { environment: 'staging' }, { success: true });
+    const [first, second] = [await opened('svc_resume', request, 'owner'), await opened('svc_resume', request, 'owner')];
+    expect(await on.people.submit(first, {})).toMatchObject(closed);
+    await on.calls.submit((await on.calls.claimed(request)).executionId, { success: true });
+    expect((await on.people.submit(second, {})).text).toContain('it was resumed since it was shown');
+    expect(await statusOf(request)).toBe('executed');
   });
 });
 

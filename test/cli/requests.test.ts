@@ -410,6 +410,21 @@ describe('request wait, resume, result', () => {
     expect((await svc('request', 'wait', requestId, '--resume')).code).toBe(0);
   });
 
+  it('resumes what it has seen, and shows what somebody else has started since (RQ-88)', async () => {
+    api
+      .on(paths.show, shown('approved', { fence: 3 }), shown('executed'))
+      .on(paths.resume, conflict('it ran', 'already_dispatched'))
+      .on(paths.stream, { body: twoRows });
+    expect((await svc('request', 'wait', requestId, '--resume')).code).toBe(0);
+    expect(api.bodies(paths.resume)).toEqual([{ expected_fence: 3 }]);
+  });
+
+  it('a resume that got no answer may have been taken: the hint is to wait for it, not to resume again', async () => {
+    api.on(paths.resume, { drop: true });
+    const { code, stderr } = await svc('request', 'resume', requestId);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`svc request wait ${requestId}`)]);
+  });
+
   it('goes on when a resume finds the request dispatched, and reports other conflicts (CL-23)', async () => {
     api.on(paths.resume, conflict('it runs', 'already_dispatched')).on(paths.stream, { body: twoRows });
     expect((await svc('request', 'resume', requestId, '--reason', 'go')).code).toBe(0);

@@ -36,7 +36,7 @@ export const migrateStatus: Tool = {
       detail: '',
       reason: textArgument(args, 'reason'),
     });
-    if (made.status === 'approved') await resume(context, made.id);
+    if (made.status === 'approved') await resume(context, made.id, 0);
     const waits = made.status !== 'pending';
     const ended = waits ? (await follow(context, made.id, { ms: waitMs, isThere: (status) => FINAL.has(status) })).request : made;
     const { outcome, sentence } = await outcomeOf(context, ended, made);

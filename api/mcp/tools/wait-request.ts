@@ -50,18 +50,18 @@ async function runAndFollow(context: McpContext, id: string, ms: number) {
   const leftMs = () => Math.max(0, deadline - performance.now());
   const decided = await follow(context, id, { ms, isThere: isDecided });
   if (decided.request.status !== 'approved') return decided;
-  await resume(context, id);
+  await resume(context, id, decided.request.fence);
   // A run that nobody took up in time is approved again; one call does not start it twice.
   return follow(context, id, { ms: leftMs(), isThere: isDecided });
 }
 
 const startedElsewhere = new Set(['already_dispatched', 'wrong_status']);
 
-/** Starts nothing for a call that was cancelled meanwhile. */
-export async function resume(context: McpContext, id: string): Promise<void> {
+/** Starts nothing for a call that was cancelled meanwhile, and what was started elsewhere since it had this fence not again (RQ-88). */
+export async function resume(context: McpContext, id: string, fence: number): Promise<void> {
   if (context.signal.aborted) return;
   try {
-    await ask(context, 'resumeRequest', { params: { id }, body: {} }, plain.plain);
+    await ask(context, 'resumeRequest', { params: { id }, body: { expected_fence: fence } }, plain.plain);
   } catch (error) {
     if (!(error instanceof GatewayError) || !startedElsewhere.has(error.reason ?? '')) throw error;
   }

@@ -62,7 +62,7 @@ interface MovesProps {
 }
 
 /** The actions other than approve and reject. */
-function Moves({ request: { id, status }, offered, acting, onCancel }: MovesProps) {
+function Moves({ request: { id, status, fence }, offered, acting, onCancel }: MovesProps) {
   const isFirst = status === 'approved';
   return (
     <div class="actions">
@@ -71,7 +71,7 @@ function Moves({ request: { id, status }, offered, acting, onCancel }: MovesProp
           type="button"
           class={isFirst ? 'primary' : ''}
           disabled={acting.isBusy}
-          onClick={() => acting.run(() => resume(id))}
+          onClick={() => acting.run(() => resume(id, fence))}
         >
           {isFirst ? 'Resume: run it now' : 'Resume: run it again'}
         </button>
@@ -90,7 +90,7 @@ function Moves({ request: { id, status }, offered, acting, onCancel }: MovesProp
   );
 }
 
-async function resume(id: string): Promise<string> {
-  await answer(api.POST('/api/requests/{id}/resume', { params: { path: { id } }, body: {} }));
+async function resume(id: string, expected_fence: number): Promise<string> {
+  await answer(api.POST('/api/requests/{id}/resume', { params: { path: { id } }, body: { expected_fence } }));
   return 'Resumed.';
 }

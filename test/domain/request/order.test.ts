@@ -107,7 +107,7 @@ describe('of two checks that fail the earlier one answers', () => {
     expectOrder({ request, move: approve(user('bob', { groups: ['second'] })) }, checks, refusalOf);
   });
 
-  it('when resuming (section 6, RQ-80 to RQ-86)', () => {
+  it('when resuming (section 6, RQ-80 to RQ-88)', () => {
     const failed = requestIn('failed', { operation: 'execute_dml', shareSelectors: ['user:alice'] });
     const facts1 = (over: Partial<typeof facts>) => (before: Situation<'resume'>) =>
       change<'resume'>({}, { facts: { ...before.move.facts, ...over } })(before);
@@ -125,6 +125,7 @@ describe('of two checks that fail the earlier one answers', () => {
         never: ['RQ-81 running'],
       },
       { rule: 'RQ-81 running', fails: change({ status: 'running' }), code: 'request.conflict', text: 'already dispatched' },
+      { rule: 'RQ-88', fails: change<'resume'>({}, { expectedFence: 7 }), code: 'request.conflict', text: 'since it was shown' },
       { rule: 'RQ-82', fails: change({ dispatchBy: now }), code: 'request.gone' },
       { rule: 'RQ-83', fails: policy1({ maxExecutions: 1 }), code: 'request.conflict', text: 'has run once' },
       {
