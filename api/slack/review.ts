@@ -1,5 +1,6 @@
 import { shownContext } from '../../domain/request/context.js';
 import { selectorsToChoose } from '../../domain/request/judge-approve.js';
+import { carriedIn } from '../../domain/slack/carried.js';
 import { loadingModal } from '../../domain/slack/modals.js';
 import { reviewModal } from '../../domain/slack/review-modal.js';
 import { chosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
@@ -53,25 +54,23 @@ export const submitReview: SubmissionHandler = {
 };
 
 /**
- * The digest that the modal states is not sent back with it: of a modal only the id counts (SL-32). It needs no comparison here, because a request's text
+ * The digest that the modal states is not sent back with it (SL-32). It needs no comparison here, because a request's text
  * never changes: the judge recomputes the digest of what is stored and compares it with the one that was stored with the request, which a code vouches for
  * (C15, HD-50). So a text other than the one that was shown is refused.
  */
 async function approve(call: SlackCall, view: SubmittedView, comment: string | null): Promise<void> {
   const selector = chosenIn(view, 'selector_block', 'selector_input');
-  const body = checkedBody(approval, { comment, selector });
+  const { id, shownAt } = carriedIn(view.privateMetadata);
+  const body = checkedBody(approval, { comment, selector, expected_step: shownAt });
   const who = await actingUser(call);
   const { services, generation } = call;
-  await onceForView(services, view.id, () =>
-    approveRequest({ ...who, generation, params: { id: view.privateMetadata }, body }, services),
-  );
+  await onceForView(services, view.id, () => approveRequest({ ...who, generation, params: { id }, body }, services));
 }
 
 async function reject(call: SlackCall, view: SubmittedView, comment: string | null): Promise<void> {
+  const { id } = carriedIn(view.privateMetadata);
   const body = checkedBody(rejection, { comment });
   const who = await actingUser(call);
   const { services, generation } = call;
-  await onceForView(services, view.id, () =>
-    rejectRequest({ ...who, generation, params: { id: view.privateMetadata }, body }, services),
-  );
+  await onceForView(services, view.id, () => rejectRequest({ ...who, generation, params: { id }, body }, services));
 }

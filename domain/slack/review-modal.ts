@@ -4,18 +4,9 @@ import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
 import { mcpClientOf } from '../request/mcp-client.js';
 import type { StoredRequest } from '../request/types.js';
 import { type Modal, type ModalBlock, plain, section } from './blocks.js';
-import {
-  decisionInput,
-  factsBlock,
-  longestValue,
-  menu,
-  mostOptions,
-  note,
-  noteLength,
-  option,
-  textInput,
-  titledText,
-} from './modals.js';
+import { carried } from './carried.js';
+import { decisionBlocks } from './decision-blocks.js';
+import { factsBlock, note, titledText } from './modals.js';
 import { lineOf, shortened, startOf, startOfSql } from './text.js';
 
 const sqlCharacters = 2000;
@@ -23,15 +14,14 @@ const planCharacters = 2900;
 const listCharacters = 2900;
 const mostShown = 5;
 const mostChildren = 3;
-/** Further ones are counted. */
-const mostShared = 5;
 /** Of the digest: enough to compare with what another channel shows. */
 const digestCharacters = 12;
 
 type Reviewed = Pick<
   StoredRequest,
   'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'dialect' | 'emergency' | 'approvalDigest'
-> & { reason: string | null; metadata: string; shareWith: readonly string[] };
+> &
+  Pick<StoredRequest, 'policy' | 'currentStep'> & { reason: string | null; metadata: string; shareWith: readonly string[] };
 
 /** What the modal shows beside the request. */
 export interface Beside {
@@ -54,13 +44,16 @@ export function reviewModal(request: Reviewed, { context, migrations, selectors 
       ...contextBlocks(context),
       ...(isPending ? decisionBlocks(selectors) : [section(`This request is ${request.status}: there is nothing to decide.`)]),
     ],
-    ...(isPending ? { callback_id: 'svc_review_modal', private_metadata: request.id, submit: plain('Submit') } : {}),
+    ...(isPending
+      ? { callback_id: 'svc_review_modal', private_metadata: carried(request.id, request.currentStep), submit: plain('Submit') }
+      : {}),
   };
 }
 
 function requestBlocks(request: Reviewed, migrations: Beside['migrations']): ModalBlock[] {
   const client = mcpClientOf(request.metadata);
-  const { shareWith } = request;
+  const { shareWith, policy } = request;
+  const steps = policy?.steps.length ?? 0;
   const done = migrations?.applied ?? [];
   const bundle = isBundle(request) ? storedBundle(request.detail) : null;
   const shown = bundle === null ? request.detail : filesText(bundle, request, new Set(done));
@@ -73,9 +66,10 @@ function requestBlocks(request: Reviewed, migrations: Beside['migrations']): Mod
       Operation: request.emergency ? `${request.operation} (emergency)` : request.operation,
       ...(bundle === null ? {} : { Runs: ruleOf(bundle, request) }),
       'Request ID': request.id,
+      ...(steps > 1 && request.status === 'pending' ? { Step: `${request.currentStep + 1}/${steps}` } : {}),
       ...(client === null ? {} : { 'Asked by MCP client': client }),
       // Whoever approves a read hands out its result.
-      ...(shareWith.length === 0 ? {} : { [`Shared with (${shareWith.length})`]: few(shareWith, mostShared) }),
+      ...(shareWith.length === 0 ? {} : { [`Shared with (${shareWith.length})`]: few(shareWith, mostShown) }),
     }),
     ...(request.reason === null ? [] : titledText('Reason', startOf(request.reason, 1024).text)),
     ...(text === '' ? [] : titledText('SQL', text)),
@@ -177,23 +171,3 @@ function findingLines(review: unknown): string[] {
 }
 
 const isRisk = (risk: unknown): risk is { level: string; factors: RiskFactor[] } => typeof risk === 'object' && risk !== null;
-
-function decisionBlocks(selectors: readonly string[]): ModalBlock[] {
-  const fitting = selectors.filter((selector) => selector.length <= longestValue).slice(0, mostOptions);
-  return [
-    decisionInput,
-    ...(selectors.length < 2 || fitting.length === 0
-      ? []
-      : [
-          {
-            ...menu(
-              'selector',
-              'Approve as',
-              fitting.map((selector) => option(selector, selector)),
-            ),
-            optional: true,
-          },
-        ]),
-    textInput('comment', 'Comment', { optional: true, maxLength: noteLength }),
-  ];
-}

@@ -65,7 +65,7 @@ describe('the review of a request (SL-20, SL-22)', () => {
     ])
       expect(shown(view)).toContain(text);
     expect(shown(view)).not.toContain(body.approval_digest.slice(0, 13));
-    expect(view.view).toMatchObject({ callback_id: 'svc_review_modal', private_metadata: request });
+    expect(view.view).toMatchObject({ callback_id: 'svc_review_modal', private_metadata: `${request} 0` });
   });
 
   it('is open to whom the API shows the request, and tells others the same as the API (SL-I2)', async () => {
@@ -126,6 +126,20 @@ describe('the review of a request (SL-20, SL-22)', () => {
     expect(errors(await on.people.submit(expired, approve)).decision_block).toBe('request has expired');
     const own = await create({}, 'approver');
     expect(errors(await on.people.submit(await review(own), approve)).decision_block).toMatch(/^forbidden: \S/);
+  });
+
+  it('approves the step that it shows, and no other (RQ-58)', async () => {
+    const request = await create({ environment: 'dev' });
+    const [first, second, third] = [await review(request), await review(request), await review(request, 'both')];
+    expect(shown(first)).toContain('1/2');
+    expect(await on.people.submit(first, approve)).toMatchObject(closed);
+    expect(errors(await on.people.submit(second, approve)).decision_block).toContain('already approved this step');
+    expect(errors(await on.people.submit(third, approve)).decision_block).toContain('another step than the one that was shown');
+    expect(await approvals(request)).toMatchObject([{ user: 'approver' }]);
+    const next = await review(request);
+    expect(shown(next)).toContain('2/2');
+    expect(await on.people.submit(next, approve)).toMatchObject(closed);
+    expect(await statusOf(request)).toBe('approved');
   });
 
   it('asks for the selector where several are open, and refuses an approval that does not say', async () => {

@@ -196,7 +196,13 @@ const scenes: Scene[] = [
     inputs: approve,
     before: (id) => byApi('ben', id, 'approve'),
   },
-  { what: 'the second step', environment: 'both', user: 'both', inputs: approve, before: (id) => byApi('ben', id, 'approve') },
+  {
+    what: 'a step that others complete',
+    environment: 'both',
+    user: 'both',
+    inputs: approve,
+    before: (id) => byApi('ben', id, 'approve'),
+  },
   { what: 'one of two selectors', environment: 'either', user: 'both', inputs: approve, selector: 'group:sec-team' },
   { what: 'two selectors and no word which', environment: 'either', user: 'both', inputs: approve },
   { what: 'what is approved already', user: 'cleo', inputs: approve, before: (id) => byApi('ben', id, 'approve') },
@@ -220,7 +226,9 @@ describe('an action in Slack', () => {
       const chosen: Inputs = selector === undefined ? inputs : { ...inputs, 'selector_block/selector_input': selector };
       const action = inputs === approve ? 'approve' : 'reject';
       const comment = inputs['comment_block/comment_input'];
-      const answered = await byApi(user, inApi, action, { comment, selector });
+      // The form says which step it shows (RQ-58).
+      const step = action === 'approve' ? { expected_step: 0 } : {};
+      const answered = await byApi(user, inApi, action, { comment, selector, ...step });
       const answer = await slack.people[0]!.interact(slack.people[0]!.submissionOf({ ...view, user: slackIds[user]! }, chosen));
       expect({ answer: answer.text, refused: answer.text !== '' }).toEqual({
         answer: answer.text,

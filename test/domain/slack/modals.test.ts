@@ -314,9 +314,9 @@ describe('the review modal (SL-20)', () => {
     expect([shown?.length, shown?.at(-1)]).toEqual([2900, '…']);
   });
 
-  it('keeps only the id, and asks for a decision while there is one to make', () => {
+  it('keeps only the id and the step that it shows, and asks for a decision while there is one to make', () => {
     const open = review({ status: 'pending' });
-    expect([open.callback_id, open.private_metadata]).toEqual(['svc_review_modal', request.id]);
+    expect([open.callback_id, open.private_metadata]).toEqual(['svc_review_modal', `${request.id} 0`]);
     expect(inputsOf(open).map(({ block_id, element }) => [block_id, element.action_id])).toEqual([
       ['decision_block', 'decision_input'],
       ['comment_block', 'comment_input'],
