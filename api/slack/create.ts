@@ -2,14 +2,16 @@ import type { Caller, Pair } from '../../domain/caller.js';
 import { GatewayError } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { registeredPairs } from '../../domain/policies.js';
-import { createModal, pairOf } from '../../domain/slack/create-modal.js';
+import { createModal, madeModal, pairOf } from '../../domain/slack/create-modal.js';
 import { chosenIn, typedIn } from '../../domain/slack/submission.js';
 import type { Generation } from '../context.js';
 import { checkedBody } from '../http/checked-body.js';
+import type { Reply } from '../http/reply.js';
 import { createRequest } from '../requests/create.js';
 import { creationBody } from '../requests/creation-body.js';
+import { withWarnings } from '../requests/warnings.js';
 import { actingUser } from './acting-user.js';
-import type { CommandHandler, SubmissionHandler } from './call.js';
+import type { CommandHandler, SubmissionHandler, ViewAnswer } from './call.js';
 import { leftMs } from './in-time.js';
 import { openModal } from './open-modal.js';
 import { placeOf, toldOfSubmission } from './told.js';
@@ -50,13 +52,19 @@ export const submitCreate: SubmissionHandler = {
       const parsed = checkedBody(creationBody, body);
       const { services, generation, times } = call;
       const bodyBytes = Buffer.from(JSON.stringify(body));
-      await createRequest({ ...who, generation, body: parsed, bodyBytes, signal: neverGone }, services, times);
-      return null;
+      const asked = { ...who, generation, body: parsed, bodyBytes, signal: neverGone, bodyKeys: [] };
+      return told(await withWarnings(asked, services, await createRequest(asked, services, times)));
     } catch (error) {
       return errorOn(blockOf(error), toldOfSubmission(call, error));
     }
   },
 };
+
+/** Closes the form, unless there is something to warn of. */
+function told({ body }: Reply): ViewAnswer {
+  const { id, warnings = [] } = (body.kind === 'value' ? body.value : {}) as { id: string; warnings?: string[] };
+  return warnings.length === 0 ? null : { response_action: 'update', view: madeModal(id, warnings) };
+}
 
 /** The creation goes on after a late answer. */
 const neverGone = new AbortController().signal;

@@ -1,6 +1,6 @@
 import type { Pair } from '../caller.js';
 import { type Modal, plain } from './blocks.js';
-import { menu, mostOptions, note, noteLength, option, textInput } from './modals.js';
+import { factsBlock, menu, mostOptions, note, noteLength, option, textInput } from './modals.js';
 
 /** The longest SQL that an input of Slack takes. */
 const longestSql = 3000;
@@ -30,6 +30,14 @@ export function createModal(pairs: readonly Pair[]): Modal {
     ],
   };
 }
+
+/** In place of the form, where the creation warns of something (RQ-38). */
+export const madeModal = (id: string, warnings: readonly string[]): Modal => ({
+  type: 'modal',
+  title: plain('Request made'),
+  close: plain('Close'),
+  blocks: [factsBlock({ 'Request ID': id }), ...warnings.map((warning) => note(`Warning: ${warning}.`))],
+});
 
 /** The pair that an option of the menu stands for; null for anything else. */
 export function pairOf(value: string | null): Pair | null {

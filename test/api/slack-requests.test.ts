@@ -343,6 +343,14 @@ describe('a new request (SL-33)', () => {
     expect(errors(answer)).toEqual({ reason_block: expect.stringContaining('reason is required') });
   });
 
+  it('says what the API warns of: that nobody can approve it (RQ-38)', async () => {
+    const answer = await on.people.submit(await form(), inputs('shop/qa', 'select 73'));
+    const [request] = await found('select 73');
+    expect(answer.body).toMatchObject({ response_action: 'update', view: { title: { text: 'Request made' } } });
+    for (const text of [request!.id, 'nobody can approve step 2 of 2 as things are', 'user:erin'])
+      expect(answer.text).toContain(text);
+  });
+
   it('cannot go where the user has no right, whatever the form offered (SL-32)', async () => {
     const answer = await on.people.submit(await form('limited'), inputs('shop/production', 'select 1'));
     expect(errors(answer)).toEqual({ db_env_block: expect.stringMatching(/^forbidden: you lack \S/) });
