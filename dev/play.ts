@@ -81,8 +81,9 @@ function key(name: string): string[] {
 
 /** Runs a user's command and prints it with its output; throws when its exit code is not one of `expected`. */
 async function svc(stage: Stage, user: 'alice' | 'bob' | 'admin', args: string[], expected: number[]): Promise<string> {
-  const config = join(stage.layout.data, `${user}.toml`);
-  stage.report.line(`\n$ npx svc --config ${[shownPath(config), ...args].map(paste).join(' ')}`);
+  // As it is shown: hints name it again.
+  const config = shownPath(join(stage.layout.data, `${user}.toml`));
+  stage.report.line(`\n$ npx svc --config ${[config, ...args].map(paste).join(' ')}`);
   const { code, output } = await run(['--config', config, '--yes', ...args], stage.signal);
   stage.report.line(output.trimEnd());
   if (!expected.includes(code)) throw new Error(`the command above ended with exit code ${code}`);
