@@ -253,6 +253,20 @@ describe('execute_dml on PostgreSQL', () => {
       await endsHalfDone(job, left);
     });
 
+    it('AP-33: is told without the database that somebody else drops meanwhile', async () => {
+      const job = offer(drop);
+      await eventually(async () => !(await isValid()));
+      const other = `dropped_${randomUUID().slice(0, 8)}`;
+      await target.query(`create database ${other}`);
+      try {
+        // PostgreSQL marks it so until it is gone.
+        await target.query('update pg_database set datconnlimit = -2 where datname = $1', [other]);
+        await endsHalfDone(job, left);
+      } finally {
+        await target.query(`drop database ${other}`);
+      }
+    });
+
     it('AP-33: is partial with comments around its words', async () => {
       const job = offer('-- away with it\ndrop /* the /* old */ one */ index concurrently parts_dropped');
       await eventually(async () => !(await isValid()));

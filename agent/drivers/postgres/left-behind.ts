@@ -57,13 +57,15 @@ export async function findLeftBehind(
 /** Somebody else may detach or drop something meanwhile, so the texts tell whether one of them did; no other ALTER TABLE has to run outside a transaction. */
 function compare(before: Unfinished, after: Unfinished, begins: readonly string[]): LeftBehind {
   const added = (kind: keyof Unfinished) => after[kind].filter((one) => !before[kind].includes(one));
-  const isDropping = begins.some((words) => words === 'drop index' || words === 'drop database');
+  const isDropping = begins.includes('drop index');
   const indexes = added('indexes');
+  const databases = begins.includes('drop database') ? added('databases') : [];
   const detaches = begins.includes('alter table') ? added('detaches') : [];
   // An index that is being dropped counted until then: queries used it, and it may have kept values unique.
-  const drops = isDropping
-    ? [...indexes.map((name) => `DROP INDEX ${name}`), ...added('databases').map((name) => `DROP DATABASE ${name}`)]
-    : [];
+  const drops = [
+    ...(isDropping ? indexes : []).map((name) => `DROP INDEX ${name}`),
+    ...databases.map((name) => `DROP DATABASE ${name}`),
+  ];
   const words = [
     ...(indexes.length > 0 && !isDropping ? [`; an invalid index was left behind: ${indexes.join(', ')}`] : []),
     ...(detaches.length > 0 ? [`; a partition is half detached: to end that, ${detaches.join('; ')}`] : []),
